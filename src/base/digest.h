@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Digests and checksums: SHA-256 for identity (libcrypto), XXH3-64 for integrity and hashing (xxhash).
+ *
+ * XXH3 is never used where two parties must agree on identity across a trust boundary.
+ */
+#ifndef BASE_DIGEST_H
+#define BASE_DIGEST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SHA256_BYTES 32
+
+void sha256(const void *bytes, size_t byte_count, uint8_t ret_digest[SHA256_BYTES]);
+
+uint64_t xxh3_64(const void *bytes, size_t byte_count);
+uint64_t xxh3_64_seeded(const void *bytes, size_t byte_count, uint64_t seed);
+
+/* "hex" of count bytes, 2 * count + 1 characters with the terminator. */
+void hex_encode(const uint8_t *bytes, size_t count, char *ret_text);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A fixed-capacity hash index over an array of records.
+ *
+ * The map holds slot numbers, not keys: record i's key lies at keys + i * key_stride, in the owner's own array.  The
+ * owner writes the key into its record before map_insert() and keeps it unchanged until map_remove().
+ *
+ * Shape    Open addressing with linear probing and backward shift, at most 3/4 full, 8 bytes a bucket.
+ * Limits   capacity entries, fixed at open; the caller's slots are the bound, so an insert cannot find the map full.
+ * Order    Nothing here exposes hash order: there is no iteration.
+ */
+#ifndef BASE_MAP_H
+#define BASE_MAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/list.h"
+
+struct map_bucket {
+	uint32_t slot; /* SLOT_NONE when empty */
+	uint32_t tag;  /* upper half of the hash; the lower bits chose the home bucket */
+};
+
+struct map {
+	struct map_bucket *buckets;
+	uint32_t           mask;
+	uint32_t           count;
+	uint32_t           capacity;
+	const uint8_t     *keys;
+	size_t             key_stride;
+	size_t             key_bytes;
+};
+
+/* 0, or -ENOMEM. */
+int  map_open(struct map *map, uint32_t capacity, const void *keys, size_t key_stride, size_t key_bytes);
+void map_close(struct map *map);
+
+/* hash is map_hash(key) throughout: a caller that needs it several times computes it once. */
+uint32_t map_find(const struct map *map, uint64_t hash, const void *key); /* SLOT_NONE when absent */
+/* The key of slot must not be present: asserted. */
+void     map_insert(struct map *map, uint64_t hash, uint32_t slot);
+/* The slot must be present under hash: asserted. */
+void     map_remove(struct map *map, uint64_t hash, uint32_t slot);
+
+/* Ask the processor for the home bucket of hash ahead of a find. */
+static inline void map_prefetch(const struct map *map, uint64_t hash)
+{
+	__builtin_prefetch(&map->buckets[(uint32_t)hash & map->mask]);
+}
+
+/* XXH3-64 of the map's key_bytes at key. */
+uint64_t map_hash(const struct map *map, const void *key);
+
+size_t map_bytes(const struct map *map);
+
+/* O(n): every bucket is reachable from its home and counts agree. */
+void map_audit(const struct map *map);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The operating system: the only room that makes system calls.
+ *
+ * Thin wrappers with our error convention (0 or -errno), EINTR handled, and the few policies that every caller wants: close-on-exec,
+ * full-length reads and writes, bounded waits.  No global state.
+ */
+#ifndef OS_OS_H
+#define OS_OS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* --- clock: monotonic, nanoseconds ------------------------------------------------------------------- */
+uint64_t os_now_ns(void);
+/* CPU time of the calling thread, and of the process. */
+uint64_t os_thread_cpu_ns(void);
+uint64_t os_process_cpu_ns(void);
+/* Peak resident set of this process in bytes; 0 when unknown. */
+uint64_t os_peak_rss_bytes(void);
+
+/* --- threads ------------------------------------------------------------------------------------------- */
+/* name: at most 15 characters, shown by ps and gdb.  All signals are blocked in the new thread: signals belong to the host. */
+int  os_thread_start(pthread_t *ret_thread, const char *name, void *(*run)(void *), void *arg);
+void os_thread_join(pthread_t thread);
+
+struct os_mutex {
+	pthread_mutex_t mutex;
+};
+struct os_cond {
+	pthread_cond_t cond; /* on the monotonic clock */
+};
+void os_mutex_init(struct os_mutex *mutex);
+void os_mutex_fini(struct os_mutex *mutex);
+void os_mutex_lock(struct os_mutex *mutex);
+void os_mutex_unlock(struct os_mutex *mutex);
+void os_cond_init(struct os_cond *cond);
+void os_cond_fini(struct os_cond *cond);
+/* False when timeout_ns passed first; may wake spuriously. */
+bool os_cond_wait(struct os_cond *cond, struct os_mutex *mutex, uint64_t timeout_ns);
+void os_cond_signal(struct os_cond *cond);
+void os_cond_broadcast(struct os_cond *cond);
+
+/* --- eventfd and epoll --------------------------------------------------------------------------------- */
+int  os_eventfd(void); /* descriptor or -errno; non-blocking */
+void os_eventfd_signal(int fd);
+bool os_eventfd_drain(int fd); /* true when it had been signalled */
+int  os_epoll(void);
+int  os_epoll_add(int epoll_fd, int fd, uint64_t tag);
+/* Ready tags, at most count; 0 after timeout_ns.  A sleep is never unbounded. */
+int  os_epoll_wait(int epoll_fd, uint64_t *ret_tags, int count, uint64_t timeout_ns);
+void os_close(int fd); /* ignores -1 */
+
+/* --- pages --------------------------------------------------------------------------------------------- */
+/* Anonymous, zeroed, page-aligned; -ENOMEM. */
+int  os_pages_map(size_t bytes, void **ret_ptr);
+/* A memfd of `bytes`, shared mapping.  huge asks for hugetlb pages and fails with -errno when there are none. */
+int  os_pages_map_shared(const char *name, size_t bytes, bool huge, void **ret_ptr, int *ret_fd);
+void os_pages_unmap(void *ptr, size_t bytes);
+int  os_pages_lock(void *ptr, size_t bytes);
+int  os_pages_no_fork(void *ptr, size_t bytes);
+int  os_pages_advise_huge(void *ptr, size_t bytes);
+/* Whether transparent huge pages can back shared memory on this kernel: its setting allows advice. */
+bool os_pages_shared_huge(void);
+/* Soft limit of lockable memory in bytes; UINT64_MAX when unlimited or when the process may exceed it. */
+uint64_t os_memlock_limit(void);
+
+/* --- files --------------------------------------------------------------------------------------------- */
+enum os_open_flag {
+	OS_CREATE = 1 << 0,
+	OS_WRITE = 1 << 1,
+	OS_DIRECT = 1 << 2 /* refused with -EINVAL where the file system has no O_DIRECT */
+};
+int os_file_open(const char *path, int flags); /* descriptor or -errno */
+/* Whole transfers: 0, or -errno, or -ENODATA when the file ends before `bytes`. */
+int os_file_read(int fd, void *buffer, size_t bytes, uint64_t offset);
+int os_file_write(int fd, const void *buffer, size_t bytes, uint64_t offset);
+int os_file_size(int fd, uint64_t *ret_bytes);
+int os_file_resize(int fd, uint64_t bytes);
+int os_file_sync(int fd); /* data and what is needed to read it back */
+/* Exclusive lock on the open file description, not waiting: -EWOULDBLOCK when somebody else holds it. */
+int os_file_lock(int fd);
+
+#endif
