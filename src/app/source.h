@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where requests come from: a trace file, or a seeded generator of multi-turn conversations.
+ *
+ * A request names its prompt by page ids: one id a page of SOURCE_PAGE_TOKENS tokens, the last page may be
+ * partial; equal ids mean equal prefixes up to and including that page.  Requests are streamed: memory does
+ * not grow with the trace.
+ */
+#ifndef APP_SOURCE_H
+#define APP_SOURCE_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+#define SOURCE_PAGE_TOKENS 512u
+
+/* A prompt of 2^20 pages is half a billion tokens; a line past it is a damaged file, not a request. */
+#define SOURCE_PAGES_MAX (1u << 20)
+
+struct source_request {
+	uint64_t        index;         /* position in the source, from 0 */
+	uint64_t        timestamp_ms;  /* since the start; never decreases */
+	uint64_t        input_tokens;  /* at least 1 */
+	uint64_t        output_tokens;
+	uint32_t        page_count;    /* ceil(input_tokens / SOURCE_PAGE_TOKENS) */
+	const uint64_t *page_ids;      /* the source's, valid until the next source_next() */
+};
+
+struct source;
+
+/* JSON lines as in the Mooncake traces.  Errors: -errno naming the file. */
+int source_open_trace(const char *path, struct source **ret_source, struct kvs_error *err);
+
+/* Multi-turn conversations over a few shared system prompts; the same seed gives the same requests. */
+int source_open_generated(uint64_t seed, uint64_t request_count, struct source **ret_source, struct kvs_error *err);
+
+void source_close(struct source *source);
+
+/* 1 and a request, 0 at the end, KVS_E_INVALID for a malformed line (file, line number, what was expected). */
+int source_next(struct source *source, struct source_request *ret_request, struct kvs_error *err);
+
+/* How far through the source we are, 0 to 1. */
+double source_progress(const struct source *source);
+
+#endif
