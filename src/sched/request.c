@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See request.h. */
+#include "sched/request.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "key/key.h"
+
+int request_open(struct request *request, uint32_t page_max)
+{
+	request->keys = calloc(page_max, sizeof(*request->keys));
+	request->table = calloc(page_max, sizeof(*request->table));
+	request->sources = calloc(page_max, sizeof(*request->sources));
+	return request->keys && request->table && request->sources ? 0 : -ENOMEM;
+}
+
+void request_close(struct request *request)
+{
+	free(request->keys);
+	free(request->table);
+	free(request->sources);
+}
+
+void request_begin(struct request *request, const struct sched_options *options, uint64_t id, const int32_t *tokens,
+		   uint64_t token_count)
+{
+	const uint32_t     page_tokens = options->page_tokens;
+	struct prefix_hash hash, prior;
+	uint32_t           i;
+
+	*request = (struct request){
+		.state = REQUEST_SUBMITTED,
+		.prepared = !options->with_store,
+		.id = id,
+		.token_count = token_count,
+		.page_count = (uint32_t)((token_count + page_tokens - 1) / page_tokens),
+		.key_count = (uint32_t)(token_count / page_tokens),
+		.reusable = prefix_reusable_pages((uint32_t)token_count, page_tokens, options->replay_tokens),
+		.keys = request->keys,
+		.table = request->table,
+		.sources = request->sources,
+	};
+	for (i = 0; i < request->key_count; i++) {
+		prefix_hash_page(i ? &prior : NULL, tokens + (size_t)i * page_tokens, page_tokens, NULL, 0, &hash);
+		key_make(&options->space, &hash, 0, 0, &request->keys[i]);
+		prior = hash;
+	}
+}
+
+static uint64_t tokens_of(uint64_t token_count, uint32_t page_tokens, uint64_t first_page, uint64_t end_page)
+{
+	const uint64_t first = first_page * page_tokens;
+	const uint64_t end = end_page * page_tokens;
+
+	return (end < token_count ? end : token_count) - (first < token_count ? first : token_count);
+}
+
+void request_result(const struct request *request, uint32_t page_tokens, struct sched_result *ret_result)
+{
+	const uint32_t restored = request->hit.host_end - request->hit.device_end;
+	int            origin;
+
+	*ret_result = (struct sched_result){
+		.id = request->id,
+		.token_count = request->token_count,
+		.pages = { [ORIGIN_DEVICE] = request->hit.device_end,
+			   [ORIGIN_HOST] = restored - request->fetched,
+			   [ORIGIN_STORE] = request->fetched,
+			   [ORIGIN_RECOMPUTED] = request->page_count - request->hit.host_end },
+		.considered = request->considered,
+		.outcome = request->outcome,
+		.wait_ns = request->wait_ns,
+	};
+	/* Restored pages are full ones; only the recomputed end can hold a partial page. */
+	for (origin = ORIGIN_DEVICE; origin < ORIGIN_RECOMPUTED; origin++)
+		ret_result->tokens[origin] = (uint64_t)ret_result->pages[origin] * page_tokens;
+	ret_result->tokens[ORIGIN_RECOMPUTED] =
+		tokens_of(request->token_count, page_tokens, request->hit.host_end, request->page_count);
+}

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See sched.h: the round, and the edges of a request. */
+#include "sched/sched.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/list.h"
+#include "sched/request.h"
+
+struct sched {
+	struct sched_options options;
+	struct coord         coord;
+	struct transfer      transfer;
+	struct tier          tier;
+	struct request      *requests;
+	struct slots         slots;
+	struct link         *links;
+	struct list          waiting;     /* SUBMITTED and PREFETCHING, in order of arrival */
+	struct fact         *facts;       /* since the last round */
+	uint32_t             fact_count;
+	uint32_t            *copies;      /* of the round */
+	uint32_t             copy_count;
+	uint32_t            *stores;      /* D2H tickets begun between rounds */
+	uint32_t             store_count;
+	struct sched_row    *rows;
+	uint32_t             row_count;
+	uint32_t            *ready;       /* requests whose fence passed between rounds */
+	uint32_t             ready_count;
+	uint32_t            *scratch;     /* page_max block numbers */
+	struct sched_plan    plan;
+};
+
+/* A request has at most one LOAD and, after it left, one STORE: its successor's STORE may follow before that is done. */
+static uint32_t copy_ticket_max(const struct sched_options *options)
+{
+	return 3 * options->request_max;
+}
+
+static int open_tables(struct sched *sched)
+{
+	const struct sched_options *const options = &sched->options;
+	const uint32_t                    page_max = options->coord.device_blocks;
+	const uint32_t                    copy_max = copy_ticket_max(options);
+	uint32_t                          i;
+
+	sched->requests = calloc(options->request_max, sizeof(*sched->requests));
+	sched->links = calloc(options->request_max, sizeof(*sched->links));
+	sched->facts = calloc(options->transfer.op_credits + 1, sizeof(*sched->facts));
+	sched->copies = calloc(copy_max, sizeof(*sched->copies));
+	sched->stores = calloc(copy_max, sizeof(*sched->stores));
+	sched->rows = calloc(options->request_max, sizeof(*sched->rows));
+	sched->ready = calloc(options->request_max, sizeof(*sched->ready));
+	sched->scratch = calloc(page_max, sizeof(*sched->scratch));
+	if (!sched->requests || !sched->links || !sched->facts || !sched->copies || !sched->stores || !sched->rows ||
+	    !sched->ready || !sched->scratch || slots_open(&sched->slots, options->request_max) < 0)
+		return -ENOMEM;
+	list_links_init(sched->links, options->request_max);
+	list_init(&sched->waiting);
+	for (i = 0; i < options->request_max; i++) {
+		if (request_open(&sched->requests[i], page_max) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int sched_open(const struct sched_options *options, const struct arena_part *host, struct sched **ret_sched,
+	       struct kvs_error *err)
+{
+	struct sched *const sched = calloc(1, sizeof(*sched));
+	int                 rc;
+
+	if (!sched)
+		return err_set(err, -ENOMEM, "no memory for the scheduler");
+	sched->options = *options;
+	rc = coord_open(&sched->coord, &options->coord, err);
+	if (rc == 0 && options->with_store)
+		rc = transfer_open(&sched->transfer, &options->transfer, &sched->coord, host, err);
+	if (rc == 0)
+		rc = tier_open(&sched->tier, &sched->coord, copy_ticket_max(options), options->coord.device_blocks,
+			       err);
+	if (rc == 0) {
+		rc = open_tables(sched);
+		if (rc < 0)
+			err_set(err, rc, "no memory for %u requests", options->request_max);
+	}
+	if (rc < 0) {
+		sched_close(sched);
+		return rc;
+	}
+	*ret_sched = sched;
+	return 0;
+}
+
+void sched_close(struct sched *sched)
+{
+	uint32_t i;
+
+	if (!sched)
+		return;
+	for (i = 0; sched->requests && i < sched->options.request_max; i++)
+		request_close(&sched->requests[i]);
+	free(sched->requests);
+	free(sched->links);
+	free(sched->facts);
+	free(sched->copies);
+	free(sched->stores);
+	free(sched->rows);
+	free(sched->ready);
+	free(sched->scratch);
+	slots_close(&sched->slots);
+	tier_close(&sched->tier);
+	if (sched->options.with_store)
+		transfer_close(&sched->transfer);
+	coord_close(&sched->coord);
+	free(sched);
+}
+
+int sched_submit(struct sched *sched, uint64_t id, const int32_t *tokens, uint64_t token_count,
+		 uint32_t *ret_request, struct kvs_error *err)
+{
+	const uint64_t room = (uint64_t)sched->options.coord.device_blocks * sched->options.page_tokens;
+	uint32_t       slot;
+
+	if (token_count == 0)
+		return err_set(err, KVS_E_INVALID, "tokens: a request needs at least one");
+	if (token_count > room)
+		return err_set(err, KVS_E_INVALID, "tokens: %llu do not fit the %u Device blocks, which hold %llu",
+			       (unsigned long long)token_count, sched->options.coord.device_blocks,
+			       (unsigned long long)room);
+	slot = slots_acquire(&sched->slots);
+	if (slot == SLOT_NONE)
+		return err_set(err, KVS_E_FULL, "requests: %u are in already", sched->options.request_max);
+	request_begin(&sched->requests[slot], &sched->options, id, tokens, token_count);
+	list_push_tail(&sched->waiting, sched->links, slot);
+	*ret_request = slot;
+	return 0;
+}
+
+static void drop_lease(struct sched *sched, struct request *request)
+{
+	if (request->lease_id)
+		transfer_drop_lease(&sched->transfer, request->lease_id);
+	request->lease_id = 0;
+}
+
+static void forget(struct sched *sched, uint32_t slot)
+{
+	struct request *const request = &sched->requests[slot];
+
+	if (list_is_linked(sched->links, slot))
+		list_remove(&sched->waiting, sched->links, slot);
+	request->state = REQUEST_FREE;
+	slots_release(&sched->slots, slot);
+}
+
+bool sched_abort(struct sched *sched, uint32_t slot)
+{
+	struct request *const request = &sched->requests[slot];
+
+	KVS_ASSERT(slots_busy(&sched->slots, slot));
+	request->aborting = request->state == REQUEST_SUBMITTED || request->state == REQUEST_PREFETCHING;
+	return request->aborting;
+}
+
+static void apply_aborts(struct sched *sched)
+{
+	uint32_t slot, next;
+
+	for (slot = sched->waiting.head; slot != SLOT_NONE; slot = next) {
+		next = sched->links[slot].next;
+		if (!sched->requests[slot].aborting)
+			continue;
+		drop_lease(sched, &sched->requests[slot]);
+		forget(sched, slot);
+	}
+}
+
+/* A wait is over, one way or another: back to admission, which matches the real cache again. */
+static void apply_wakes(struct sched *sched, uint64_t now_ns)
+{
+	uint32_t i;
+
+	for (i = 0; i < sched->transfer.out.wake_count; i++) {
+		const struct transfer_wake *const wake = &sched->transfer.out.wakes[i];
+		struct request *const             request = &sched->requests[wake->request];
+
+		KVS_ASSERT_CMP(request->state, ==, REQUEST_PREFETCHING);
+		KVS_ASSERT_CMP(request->lease_id, ==, wake->lease_id);
+		request->state = REQUEST_SUBMITTED;
+		request->outcome = wake->outcome;
+		request->wait_ns = now_ns - request->asked_ns;
+		if (wake->outcome != TRANSFER_READY)
+			drop_lease(sched, request);
+	}
+}
+
+/* Once a request: ask the store, if it could add something to what is here. */
+static void prepare(struct sched *sched, uint32_t slot, uint64_t now_ns)
+{
+	struct request *const    request = &sched->requests[slot];
+	const struct coord_probe local = coord_probe(&sched->coord, request->keys, request->reusable);
+
+	request->prepared = true;
+	if (request->reusable - local.host_end < sched->options.extension_min)
+		return;
+	/* A use of the local prefix: making room for its extension must not evict it. */
+	coord_touch(&sched->coord, request->keys, local.host_end);
+	request->considered = true;
+	request->asked_ns = now_ns;
+	request->outcome = transfer_read(&sched->transfer, slot, request->keys + local.host_end,
+					 request->reusable - local.host_end, &request->lease_id);
+	if (request->outcome == TRANSFER_READY)
+		request->state = REQUEST_PREFETCHING;
+}
+
+static void count_fetched(struct sched *sched, struct request *request)
+{
+	uint32_t i;
+
+	for (i = request->hit.device_end; i < request->hit.host_end; i++)
+		request->fetched += sched->options.with_store &&
+				    transfer_fetched(&sched->transfer, request->lease_id, request->sources[i]);
+}
+
+static void run(struct sched *sched, uint32_t slot)
+{
+	struct request *const request = &sched->requests[slot];
+
+	request->state = REQUEST_RUNNING;
+	sched->rows[sched->row_count++] = (struct sched_row){
+		.request = slot,
+		.id = request->id,
+		.table = request->table,
+		.page_count = request->page_count,
+		.device_pages = request->hit.device_end,
+		.hit_pages = request->hit.host_end,
+		.token_count = request->token_count,
+	};
+}
+
+/* Ordinary admission: the real cache decides what is reused.  False when the Device has no room now. */
+static bool admit(struct sched *sched, uint32_t slot)
+{
+	struct request *const request = &sched->requests[slot];
+	uint32_t              load, first, count;
+
+	if (sched->tier.slots.busy_count == sched->tier.slots.count)
+		return false;
+	if (coord_admit(&sched->coord, request->keys, request->reusable, request->page_count, request->table,
+			request->sources, &request->hit) < 0)
+		return false;
+	list_remove(&sched->waiting, sched->links, slot);
+	count_fetched(sched, request);
+	first = request->hit.device_end;
+	count = request->hit.host_end - first;
+	if (count == 0) {
+		drop_lease(sched, request);
+		run(sched, slot);
+		return true;
+	}
+	load = tier_load(&sched->tier, slot, request->table + first, request->sources + first, count);
+	KVS_ASSERT_CMP(load, !=, SLOT_NONE);
+	/* The load ticket holds the sources from here on. */
+	drop_lease(sched, request);
+	request->state = REQUEST_LOADING;
+	sched->copies[sched->copy_count++] = load;
+	return true;
+}
+
+/* In order of arrival; the first that finds no room stops admission, so that nobody overtakes it for ever. */
+static void serve_waiting(struct sched *sched, uint64_t now_ns)
+{
+	bool     room = true;
+	uint32_t slot, next;
+
+	for (slot = sched->waiting.head; slot != SLOT_NONE; slot = next) {
+		struct request *const request = &sched->requests[slot];
+
+		next = sched->links[slot].next;
+		if (request->state == REQUEST_SUBMITTED && !request->prepared)
+			prepare(sched, slot, now_ns);
+		if (request->state == REQUEST_SUBMITTED && room)
+			room = admit(sched, slot);
+	}
+}
+
+void sched_next(struct sched *sched, uint64_t now_ns, const struct sched_plan **ret_plan)
+{
+	const bool with_store = sched->options.with_store;
+	uint32_t   i;
+
+	sched->copy_count = 0;
+	sched->row_count = 0;
+	if (with_store)
+		transfer_begin(&sched->transfer, now_ns);
+	apply_aborts(sched);
+	if (with_store) {
+		transfer_tick(&sched->transfer, sched->facts, sched->fact_count);
+		sched->fact_count = 0;
+		apply_wakes(sched, now_ns);
+	}
+	for (i = 0; i < sched->ready_count; i++)
+		run(sched, sched->ready[i]);
+	sched->ready_count = 0;
+	for (i = 0; i < sched->store_count; i++)
+		sched->copies[sched->copy_count++] = sched->stores[i];
+	sched->store_count = 0;
+	serve_waiting(sched, now_ns);
+
+	sched->plan = (struct sched_plan){
+		.ops = sched->transfer.out.ops,
+		.op_count = sched->transfer.out.op_count,
+		.copies = sched->copies,
+		.copy_count = sched->copy_count,
+		.rows = sched->rows,
+		.row_count = sched->row_count,
+	};
+	*ret_plan = &sched->plan;
+}
+
+void sched_fact(struct sched *sched, const struct fact *fact)
+{
+	/* One op a ticket is outstanding, so one fact a ticket can come between two rounds. */
+	KVS_ASSERT_CMP(sched->fact_count, <, sched->options.transfer.op_credits);
+	sched->facts[sched->fact_count++] = *fact;
+}
+
+void sched_copied(struct sched *sched, uint32_t tier_ticket)
+{
+	const struct tier_ticket *const ticket = tier_done(&sched->tier, tier_ticket);
+	uint32_t                        i;
+
+	if (ticket->kind == TIER_LOAD) {
+		KVS_ASSERT_CMP(sched->requests[ticket->request].state, ==, REQUEST_LOADING);
+		sched->ready[sched->ready_count++] = ticket->request;
+	} else if (sched->options.with_store) {
+		for (i = 0; i < ticket->pair_count; i++)
+			transfer_offer(&sched->transfer, &ticket->keys[i]);
+	}
+	tier_end(&sched->tier, tier_ticket);
+}
+
+/* Publish what was computed, start its way to the Host, let the table go. */
+void sched_finished(struct sched *sched, uint32_t slot, struct sched_result *ret_result)
+{
+	struct request *const request = &sched->requests[slot];
+	struct coord *const   coord = &sched->coord;
+	uint32_t              store;
+	uint32_t              i;
+
+	KVS_ASSERT_CMP(request->state, ==, REQUEST_RUNNING);
+	for (i = request->hit.device_end; i < request->key_count; i++)
+		request->table[i] = stratum_publish(&coord->device, &request->keys[i], request->table[i]);
+	store = tier_store(&sched->tier, request->keys, request->table, request->key_count);
+	if (store != SLOT_NONE)
+		sched->stores[sched->store_count++] = store;
+	for (i = 0; i < request->page_count; i++)
+		stratum_unpin(&coord->device, request->table[i]);
+	coord_settle(coord, request->keys, request->key_count, sched->scratch);
+	request_result(request, sched->options.page_tokens, ret_result);
+	forget(sched, slot);
+}
+
+int sched_notice(struct sched *sched, const struct retirement_notice *notice)
+{
+	return sched->options.with_store ? transfer_notice(&sched->transfer, notice) : KVS_E_STALE;
+}
+
+const struct tier_ticket *sched_copy(const struct sched *sched, uint32_t tier_ticket)
+{
+	return &sched->tier.tickets[tier_ticket];
+}
+
+struct sched_load sched_load(const struct sched *sched)
+{
+	return (struct sched_load){
+		.requests = sched->slots.busy_count,
+		.transfers = sched->options.with_store ? transfer_in_flight(&sched->transfer) : 0,
+		.copies = tier_in_flight(&sched->tier),
+		.backups = sched->transfer.backups.count,
+	};
+}
+
+uint64_t sched_wake_ns(const struct sched *sched)
+{
+	uint64_t earliest = UINT64_MAX;
+	uint32_t slot;
+
+	for (slot = sched->waiting.head; slot != SLOT_NONE; slot = sched->links[slot].next) {
+		const struct request *const request = &sched->requests[slot];
+		const uint64_t              wait = sched->options.transfer.deadline_ns;
+
+		if (request->state == REQUEST_PREFETCHING && wait != UINT64_MAX && request->asked_ns + wait < earliest)
+			earliest = request->asked_ns + wait;
+	}
+	return earliest;
+}
+
+const struct transfer *sched_transfer(const struct sched *sched)
+{
+	return sched->options.with_store ? &sched->transfer : NULL;
+}
+
+const struct coord *sched_coord(const struct sched *sched)
+{
+	return &sched->coord;
+}
+
+uint64_t sched_unstored(const struct sched *sched)
+{
+	return sched->tier.unstored;
+}
+
+void sched_audit(struct sched *sched)
+{
+	coord_audit(&sched->coord);
+	slots_audit(&sched->slots);
+	list_audit(&sched->waiting, sched->links, sched->options.request_max);
+	if (sched->options.with_store)
+		transfer_audit(&sched->transfer);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The scheduler: from a prompt's tokens to a plan of copies, forward rows and storage ops.
+ *
+ * Pure: time, facts and fences in, one plan a round out; it never waits.  Life of a request:
+ *
+ *   SUBMITTED --the store may hold more--> PREFETCHING --wake--> SUBMITTED (prepared)
+ *   SUBMITTED --room on the Device--> LOADING --H2D fence--> RUNNING --forward done--> finished
+ *
+ * PREFETCHING owns a lease and nothing else: no Device blocks, no place among the rows.  The store is considered once a request,
+ * whatever came of it.  A restored block takes the path of every Host hit: H2D, fence, forward.
+ *
+ * Owner    Request tables and tickets live here; the engine borrows what a plan points to until the next round.
+ * Limits   request_max requests of page_max pages; a longer prompt is refused.
+ * Threads  One owner thread.  Nothing allocates after open.
+ */
+#ifndef SCHED_SCHED_H
+#define SCHED_SCHED_H
+
+#include "coord/coord.h"
+#include "tier/tier.h"
+#include "transfer/transfer.h"
+
+struct sched_options {
+	struct coord_options   coord;
+	struct transfer_limits transfer;       /* with_store only */
+	bool                   with_store;
+	struct kvs_namespace   space;
+	uint32_t               page_tokens;    /* prefix granularity; one block a page */
+	uint32_t               request_max;
+	uint32_t               replay_tokens;  /* computed anew at a prompt's end, at least 1 */
+	uint32_t               extension_min;  /* pages the store must be able to add; at least 1 */
+};
+
+/* What the engine computes for one request: pages [hit_pages, page_count) of its table. */
+struct sched_row {
+	uint32_t        request;     /* slot, the engine's handle until sched_finished() */
+	uint64_t        id;          /* the caller's */
+	const uint32_t *table;       /* Device block of each page */
+	uint32_t        page_count;
+	uint32_t        device_pages; /* hits already on the Device: [0, device_pages) */
+	uint32_t        hit_pages;    /* restored through the Host: [device_pages, hit_pages) */
+	uint64_t        token_count;
+};
+
+struct sched_plan {
+	const struct op        *ops;      /* storage, in order of submission */
+	uint32_t                op_count;
+	const uint32_t         *copies;   /* tier tickets to submit to the device */
+	uint32_t                copy_count;
+	const struct sched_row *rows;
+	uint32_t                row_count;
+};
+
+enum sched_origin { ORIGIN_DEVICE, ORIGIN_HOST, ORIGIN_STORE, ORIGIN_RECOMPUTED, ORIGIN_COUNT };
+
+struct sched_result {
+	uint64_t              id;
+	uint64_t              token_count;
+	uint32_t              pages[ORIGIN_COUNT];  /* sum: the pages of the prompt, a partial last one included */
+	uint64_t              tokens[ORIGIN_COUNT];
+	bool                  considered;           /* the store was asked, or would have been: outcome says */
+	enum transfer_outcome outcome;
+	uint64_t              wait_ns;              /* spent PREFETCHING */
+};
+
+struct sched;
+
+int  sched_open(const struct sched_options *options, const struct arena_part *host, struct sched **ret_sched,
+		struct kvs_error *err);
+void sched_close(struct sched *sched);
+
+/**
+ * Take a prompt in.  tokens are read during the call only.
+ *
+ * Errors  KVS_E_INVALID  no tokens, or more pages than the Device has blocks (the sentence has both);
+ *         KVS_E_FULL     request_max requests are in.
+ */
+int sched_submit(struct sched *sched, uint64_t id, const int32_t *tokens, uint64_t token_count,
+		 uint32_t *ret_request, struct kvs_error *err);
+
+/* Leave at the next round's head, if no forward resources are held by then.  True when it will; then no result follows. */
+bool sched_abort(struct sched *sched, uint32_t request);
+
+/* One round.  The plan is the scheduler's, valid until the next call. */
+void sched_next(struct sched *sched, uint64_t now_ns, const struct sched_plan **ret_plan);
+
+/* What happened since: at most one fact an op, each checked by fact_check() at the edge where it came in. */
+void sched_fact(struct sched *sched, const struct fact *fact);
+void sched_copied(struct sched *sched, uint32_t tier_ticket);
+void sched_finished(struct sched *sched, uint32_t request, struct sched_result *ret_result);
+int  sched_notice(struct sched *sched, const struct retirement_notice *notice);
+
+/* The copies of a ticket named by a plan. */
+const struct tier_ticket *sched_copy(const struct sched *sched, uint32_t tier_ticket);
+
+/* Requests in, storage transactions and copies in flight, candidates waiting for a put. */
+struct sched_load {
+	uint32_t requests;
+	uint32_t transfers;
+	uint32_t copies;
+	uint32_t backups;
+};
+struct sched_load sched_load(const struct sched *sched);
+
+/* The earliest soft deadline of a waiting request: how long the caller may sleep.  UINT64_MAX when none waits. */
+uint64_t sched_wake_ns(const struct sched *sched);
+
+const struct transfer *sched_transfer(const struct sched *sched); /* NULL without a store; for reports */
+const struct coord    *sched_coord(const struct sched *sched);
+uint64_t               sched_unstored(const struct sched *sched);
+
+void sched_audit(struct sched *sched);
+
+#endif

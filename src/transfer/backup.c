@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The write transaction: offer, recheck, PUT.
+ *
+ * Candidates own nothing: a block evicted before its turn is skipped, so write pressure never pins Host memory.
+ * Only a dispatched PUT holds its sources, until they retire.
+ */
+#include "transfer/transfer.h"
+
+static uint32_t put_ticket_max(const struct transfer *transfer)
+{
+	return transfer->limits.op_credits / 2;
+}
+
+static uint32_t put_ref_max(const struct transfer *transfer)
+{
+	return transfer->limits.host_credits / 2;
+}
+
+void transfer_offer(struct transfer *transfer, const struct kvs_key *key)
+{
+	struct kvs_key oldest;
+
+	if (put_ticket_max(transfer) == 0 || put_ref_max(transfer) == 0) {
+		transfer->drops[TRANSFER_DROP_DISABLED]++;
+		return;
+	}
+	if (ring_full(&transfer->backups)) {
+		ring_pop(&transfer->backups, &oldest);
+		transfer->drops[TRANSFER_DROP_OVERFLOW]++;
+	}
+	ring_push(&transfer->backups, key);
+}
+
+/* Host references that a put may still take, of both its own half and the whole. */
+static uint32_t refs_left(const struct transfer *transfer)
+{
+	const uint32_t own = put_ref_max(transfer) - transfer->put_host_refs;
+	const uint32_t all = transfer->limits.host_credits - transfer->host_refs;
+
+	return own < all ? own : all;
+}
+
+/* Pin resident candidates into the ticket, up to a batch. */
+static void collect(struct transfer *transfer, struct ticket *ticket)
+{
+	struct stratum *const host = &transfer->coord->host;
+	const uint32_t        left = refs_left(transfer);
+	const uint32_t        most = left < transfer->limits.put_keys_max ? left : transfer->limits.put_keys_max;
+	uint32_t              count = 0;
+	struct kvs_key        key;
+
+	while (count < most && ring_pop(&transfer->backups, &key)) {
+		const uint32_t block = stratum_find(host, &key);
+
+		if (block == SLOT_NONE) {
+			transfer->drops[TRANSFER_DROP_GONE]++;
+			continue;
+		}
+		stratum_pin(host, block);
+		ticket->keys[count] = key;
+		ticket->blocks[count] = block;
+		ticket->spans[count++] = arena_block(transfer->part, block);
+	}
+	ticket->block_count = count;
+	transfer->host_refs += count;
+	transfer->put_host_refs += count;
+}
+
+void transfer_dispatch_backups(struct transfer *transfer)
+{
+	while (transfer->backups.count > 0 && transfer->quarantined == 0 &&
+	       transfer->put_tickets < put_ticket_max(transfer) && refs_left(transfer) > 0) {
+		struct ticket *const ticket = transfer_ticket(transfer);
+
+		if (!ticket)
+			return;
+		ticket->op.kind = OP_PUT;
+		collect(transfer, ticket);
+		if (ticket->block_count == 0) {
+			/* Every candidate was gone. */
+			slots_release(&transfer->slots, (uint32_t)(ticket - transfer->tickets));
+			return;
+		}
+		ticket->op.key_count = ticket->block_count;
+		op_own_all(&ticket->op);
+		transfer->put_tickets++;
+		ticket_step(transfer, ticket, TICKET_ON_START_PUT, NULL);
+	}
+}
+
+void transfer_put_done(struct transfer *transfer, const struct fact *fact)
+{
+	const uint64_t kept = bits_count(fact->ok.words, fact->key_count);
+
+	transfer->drops[fact->reason == OP_REASON_NO_SPACE ? TRANSFER_DROP_NO_SPACE : TRANSFER_DROP_FAILED] +=
+		fact->key_count - kept;
+}

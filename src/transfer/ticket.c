@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See ticket.h: the life of a ticket as a table. */
+#include <stdio.h>
+
+#include "base/err.h"
+#include "transfer/transfer.h"
+
+typedef void act(struct transfer *transfer, struct ticket *ticket, const struct fact *fact);
+
+static void nothing(struct transfer *transfer, struct ticket *ticket, const struct fact *fact)
+{
+	(void)transfer;
+	(void)ticket;
+	(void)fact;
+}
+
+static void send(struct transfer *transfer, struct ticket *ticket, const struct fact *fact)
+{
+	(void)fact;
+	transfer_emit(transfer, &ticket->op);
+}
+
+static void end(struct transfer *transfer, struct ticket *ticket, const struct fact *fact)
+{
+	(void)fact;
+	transfer_ticket_end(transfer, ticket);
+}
+
+/* The op may still be queued: a cancel frees its place at once.  If it runs, only its fact ends the ticket. */
+static void orphan(struct transfer *transfer, struct ticket *ticket, const struct fact *fact)
+{
+	const struct op cancel = { .op_id = ticket->op.op_id, .kind = OP_CANCEL };
+
+	(void)fact;
+	transfer_emit(transfer, &cancel);
+#ifdef KVS_MUTANT_RELEASE_ON_DEADLINE
+	/* Planted bug: gives the destinations back while the store may still write them. */
+	while (ticket->block_count > 0) {
+		stratum_unpin(&transfer->coord->host, ticket->blocks[--ticket->block_count]);
+		transfer->host_refs--;
+	}
+#endif
+}
+
+static void publish(struct transfer *transfer, struct ticket *ticket, const struct fact *fact)
+{
+	transfer_publish(transfer, ticket, fact);
+}
+
+static void settle_put(struct transfer *transfer, struct ticket *ticket, const struct fact *fact)
+{
+	transfer_put_done(transfer, fact);
+	transfer_ticket_end(transfer, ticket);
+}
+
+static void keep(struct transfer *transfer, struct ticket *ticket, const struct fact *fact)
+{
+	(void)fact;
+	ticket->deadline_ns = UINT64_MAX;
+	transfer->quarantined++;
+}
+
+static void keep_and_wake(struct transfer *transfer, struct ticket *ticket, const struct fact *fact)
+{
+	keep(transfer, ticket, fact);
+	transfer_wake_up(transfer, ticket, TRANSFER_QUARANTINE);
+}
+
+static void keep_put(struct transfer *transfer, struct ticket *ticket, const struct fact *fact)
+{
+	keep(transfer, ticket, fact);
+	transfer_put_done(transfer, fact);
+}
+
+static void release(struct transfer *transfer, struct ticket *ticket, const struct fact *fact)
+{
+	transfer->quarantined--;
+	end(transfer, ticket, fact);
+}
+
+/*
+ * An op's blocks are the ticket's until RETIRED, whatever became of the request.  FREE as a target ends the
+ * ticket and gives its blocks back.
+ */
+static const struct edge {
+	enum ticket_state from;
+	enum ticket_event on;
+	enum ticket_state to;
+	act              *act;
+} edges[] = {
+	{ TICKET_FREE,       TICKET_ON_START_READ, TICKET_QUERY,      send },
+	{ TICKET_FREE,       TICKET_ON_START_PUT,  TICKET_PUT,        send },
+	{ TICKET_QUERY,      TICKET_ON_HIT,        TICKET_GET,        send },
+	{ TICKET_QUERY,      TICKET_ON_MISS,       TICKET_FREE,       end },
+	{ TICKET_QUERY,      TICKET_ON_DETACH,     TICKET_DRAIN,      orphan },
+	{ TICKET_GET,        TICKET_ON_RETIRED,    TICKET_READY,      publish },
+	{ TICKET_GET,        TICKET_ON_UNRETIRED,  TICKET_QUARANTINE, keep_and_wake },
+	{ TICKET_GET,        TICKET_ON_DETACH,     TICKET_DRAIN,      orphan },
+	{ TICKET_READY,      TICKET_ON_DETACH,     TICKET_FREE,       end },
+	{ TICKET_DRAIN,      TICKET_ON_RETIRED,    TICKET_FREE,       end },
+	{ TICKET_DRAIN,      TICKET_ON_UNRETIRED,  TICKET_QUARANTINE, keep },
+	{ TICKET_PUT,        TICKET_ON_RETIRED,    TICKET_FREE,       settle_put },
+	{ TICKET_PUT,        TICKET_ON_UNRETIRED,  TICKET_QUARANTINE, keep_put },
+	{ TICKET_QUARANTINE, TICKET_ON_DETACH,     TICKET_QUARANTINE, nothing },
+	{ TICKET_QUARANTINE, TICKET_ON_NOTICE,     TICKET_FREE,       release },
+};
+
+const char *ticket_state_name(enum ticket_state state)
+{
+	static const char *const names[TICKET_STATE_COUNT] = { "FREE", "QUERY", "GET", "READY", "DRAIN", "PUT",
+							       "QUARANTINE" };
+
+	return names[state];
+}
+
+const char *ticket_event_name(enum ticket_event event)
+{
+	static const char *const names[TICKET_EVENT_COUNT] = { "START_READ", "START_PUT", "HIT", "MISS", "RETIRED",
+							       "UNRETIRED", "DETACH", "NOTICE" };
+
+	return names[event];
+}
+
+void ticket_step(struct transfer *transfer, struct ticket *ticket, enum ticket_event on, const struct fact *fact)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_COUNT(edges); i++) {
+		if (edges[i].from != ticket->state || edges[i].on != on)
+			continue;
+		ticket->state = edges[i].to; /* The only assignment to a ticket's state. */
+		edges[i].act(transfer, ticket, fact);
+		return;
+	}
+	KVS_PANIC("ticket %llu: no edge from %s on %s", (unsigned long long)ticket->op.op_id,
+		  ticket_state_name(ticket->state), ticket_event_name(on));
+}
+
+void ticket_edges_print(char *buffer, size_t buffer_bytes)
+{
+	size_t used = 0;
+	size_t i;
+
+	buffer[0] = '\0';
+	for (i = 0; i < ARRAY_COUNT(edges) && used < buffer_bytes; i++) {
+		used += (size_t)snprintf(buffer + used, buffer_bytes - used, "%s -> %s on %s\n",
+					 ticket_state_name(edges[i].from), ticket_state_name(edges[i].to),
+					 ticket_event_name(edges[i].on));
+	}
+}
