@@ -48,6 +48,9 @@ extern const struct app_command config_command;
  */
 int app_configure(const struct app_command *command, int argc, char **argv, void *settings, struct conf **ret_conf);
 
+/* Usage, text, flags and examples on stdout. */
+void app_help(const struct app_command *command);
+
 /* "kvstrata COMMAND: sentence" on stderr, one line; returns status for `return app_fail(...)`. */
 int app_fail(const char *command, const struct kvs_error *err, enum app_exit status);
 
