@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Clocks: one monotonic for deadlines, two of CPU time for the cost of work. */
+#include "os/os.h"
+
+#include <sys/resource.h>
+#include <time.h>
+
+#include "base/err.h"
+
+static uint64_t read_ns(clockid_t clock)
+{
+	struct timespec at;
+
+	KVS_ASSERT(clock_gettime(clock, &at) == 0);
+	return (uint64_t)at.tv_sec * 1000000000 + (uint64_t)at.tv_nsec;
+}
+
+uint64_t os_now_ns(void)
+{
+	return read_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t os_thread_cpu_ns(void)
+{
+	return read_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+uint64_t os_process_cpu_ns(void)
+{
+	return read_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+uint64_t os_peak_rss_bytes(void)
+{
+	struct rusage usage;
+
+	/* Linux counts ru_maxrss in KiB. */
+	return getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_maxrss * 1024 : 0;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * eventfd and epoll: how a completion wakes a sleeping loop.
+ *
+ * A signal is a hint.  A doubled one is harmless; a lost one costs the length of a bounded sleep.
+ */
+#include "os/os.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/err.h"
+
+/* Tags a wait can return: more come with the next one. */
+#define BATCH_MAX 64
+
+int os_eventfd(void)
+{
+	const int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+
+	return fd < 0 ? -errno : fd;
+}
+
+void os_eventfd_signal(int fd)
+{
+	const uint64_t one = 1;
+	ssize_t        done;
+
+	do {
+		done = write(fd, &one, sizeof(one));
+	} while (done < 0 && errno == EINTR);
+	/* A counter at its maximum is signalled as much as it can be. */
+	KVS_ASSERT(done == sizeof(one) || errno == EAGAIN);
+}
+
+bool os_eventfd_drain(int fd)
+{
+	uint64_t value;
+	ssize_t  done;
+
+	do {
+		done = read(fd, &value, sizeof(value));
+	} while (done < 0 && errno == EINTR);
+	KVS_ASSERT(done == sizeof(value) || errno == EAGAIN);
+	return done == sizeof(value);
+}
+
+int os_epoll(void)
+{
+	const int fd = epoll_create1(EPOLL_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int os_epoll_add(int epoll_fd, int fd, uint64_t tag)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.u64 = tag };
+
+	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+/* Rounded up, so that a loop that sleeps until a deadline does not spin through the last millisecond. */
+static int timeout_ms(uint64_t deadline_ns)
+{
+	const uint64_t now = os_now_ns();
+	const uint64_t left = deadline_ns > now ? deadline_ns - now : 0;
+	const uint64_t ms = left / 1000000 + (left % 1000000 != 0);
+
+	return ms < INT_MAX ? (int)ms : INT_MAX;
+}
+
+int os_epoll_wait(int epoll_fd, uint64_t *ret_tags, int count, uint64_t timeout_ns)
+{
+	const uint64_t     now = os_now_ns();
+	const uint64_t     deadline_ns = timeout_ns < INT64_MAX - now ? now + timeout_ns : INT64_MAX;
+	struct epoll_event events[BATCH_MAX];
+	int                ready, i;
+
+	KVS_ASSERT(count > 0);
+	do {
+		ready = epoll_wait(epoll_fd, events, count < BATCH_MAX ? count : BATCH_MAX,
+				   timeout_ms(deadline_ns));
+	} while (ready < 0 && errno == EINTR);
+	if (ready < 0)
+		return -errno;
+	for (i = 0; i < ready; i++)
+		ret_tags[i] = events[i].data.u64;
+	return ready;
+}
+
+void os_close(int fd)
+{
+	/* Linux frees the number even when close is interrupted: trying again could close somebody else's. */
+	if (fd >= 0)
+		(void)close(fd);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory by the page, and what the kernel lets this process do with it. */
+#include "os/os.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/err.h"
+
+#define SHARED_HUGE_SETTING "/sys/kernel/mm/transparent_hugepage/shmem_enabled"
+
+int os_pages_map(size_t bytes, void **ret_ptr)
+{
+	void *const ptr = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (ptr == MAP_FAILED)
+		return -errno;
+	*ret_ptr = ptr;
+	return 0;
+}
+
+int os_pages_map_shared(const char *name, size_t bytes, bool huge, void **ret_ptr, int *ret_fd)
+{
+	const int fd = memfd_create(name, MFD_CLOEXEC | (huge ? MFD_HUGETLB : 0));
+	void     *ptr;
+	int       rc;
+
+	if (fd < 0)
+		return -errno;
+	rc = os_file_resize(fd, bytes);
+	if (rc)
+		goto fail;
+	/* Mapping reserves hugetlb pages, so their lack shows here and not as a signal at first touch. */
+	ptr = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (ptr == MAP_FAILED) {
+		rc = -errno;
+		goto fail;
+	}
+	*ret_ptr = ptr;
+	*ret_fd = fd;
+	return 0;
+
+fail:
+	os_close(fd);
+	return rc;
+}
+
+void os_pages_unmap(void *ptr, size_t bytes)
+{
+	KVS_ASSERT(munmap(ptr, bytes) == 0);
+}
+
+int os_pages_lock(void *ptr, size_t bytes)
+{
+	return mlock(ptr, bytes) < 0 ? -errno : 0;
+}
+
+int os_pages_no_fork(void *ptr, size_t bytes)
+{
+	return madvise(ptr, bytes, MADV_DONTFORK) < 0 ? -errno : 0;
+}
+
+int os_pages_advise_huge(void *ptr, size_t bytes)
+{
+	return madvise(ptr, bytes, MADV_HUGEPAGE) < 0 ? -errno : 0;
+}
+
+/* The setting lists all choices with the one in force in brackets; a kernel without it has no such pages. */
+bool os_pages_shared_huge(void)
+{
+	char      text[128] = "";
+	const int fd = os_file_open(SHARED_HUGE_SETTING, 0);
+	ssize_t   length;
+
+	if (fd < 0)
+		return false;
+	length = pread(fd, text, sizeof(text) - 1, 0);
+	os_close(fd);
+	return length > 0 && !strstr(text, "[never]") && !strstr(text, "[deny]");
+}
+
+static bool may_exceed_memlock(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct   data[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
+
+	if (syscall(SYS_capget, &header, data) < 0)
+		return false;
+	return data[CAP_TO_INDEX(CAP_IPC_LOCK)].effective & CAP_TO_MASK(CAP_IPC_LOCK);
+}
+
+uint64_t os_memlock_limit(void)
+{
+	struct rlimit limit;
+
+	if (may_exceed_memlock())
+		return UINT64_MAX;
+	if (getrlimit(RLIMIT_MEMLOCK, &limit) < 0)
+		return 0;
+	return limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur;
+}
