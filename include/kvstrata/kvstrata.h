@@ -18,6 +18,13 @@
 extern "C" {
 #endif
 
+/* The library hides every other symbol; kvstrata.map says it once more to the linker. */
+#if defined(__GNUC__)
+#define KVS_PUBLIC __attribute__((visibility("default")))
+#else
+#define KVS_PUBLIC
+#endif
+
 #define KVS_VERSION_MAJOR 0
 #define KVS_VERSION_MINOR 1
 #define KVS_VERSION_PATCH 0
@@ -76,7 +83,7 @@ struct kvs_span {
  * Owner   A static string; never NULL.
  * Thread  Any.
  */
-const char *kvs_strerror(int code);
+KVS_PUBLIC const char *kvs_strerror(int code);
 
 /**
  * The version of the library in use, as "major.minor.patch".
@@ -84,7 +91,7 @@ const char *kvs_strerror(int code);
  * Owner   A static string.
  * Thread  Any.
  */
-const char *kvs_version(void);
+KVS_PUBLIC const char *kvs_version(void);
 
 #ifdef __cplusplus
 }

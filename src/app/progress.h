@@ -2,7 +2,7 @@
 /*
  * A progress bar on stderr: shown on a terminal only, redrawn at most ten times a second.
  *
- *   replaying 12,031 requests  [##########----------]  51 %  1,402 req/s  4.2 s left
+ *   replaying 6,144 req  [##########----------]  51 %  1,402 req/s  4.2 s left
  */
 #ifndef APP_PROGRESS_H
 #define APP_PROGRESS_H
@@ -21,6 +21,9 @@ struct progress {
 void progress_start(struct progress *progress, const char *title, const char *unit, bool wanted, uint64_t now_ns);
 /* fraction of the work done, 0 to 1; done units so far. */
 void progress_update(struct progress *progress, double fraction, uint64_t done, uint64_t now_ns);
+#define PROGRESS_LINE_BYTES 256u
+/* What would be drawn, without the control characters, into a buffer of PROGRESS_LINE_BYTES; returns it. */
+char *progress_line(const struct progress *progress, double fraction, uint64_t done, uint64_t now_ns, char *line);
 /* Erase the line, so that a report can follow. */
 void progress_finish(struct progress *progress);
 

@@ -42,26 +42,40 @@ struct arena_report {
 
 struct arena;
 
-/* Blocks of one size inside the arena. */
+/*
+ * Blocks of one size inside the arena.  Each slice is a row of blocks_per_slice places, one stride apart; the
+ * part takes block_count places in a run, beginning `first` places behind base.
+ */
 struct arena_part {
-	uint8_t *base;
+	uint8_t *base;             /* the slice that the part begins in, which an earlier part may share */
 	size_t   block_bytes;      /* payload */
 	size_t   stride;           /* payload and trailer, a multiple of ARENA_ALIGN */
 	uint32_t block_count;
-	uint32_t blocks_per_slice; /* block i lies in slice i / blocks_per_slice of the part */
-	uint32_t first_slice_blocks; /* blocks in the part's first, partly used slice */
+	uint32_t blocks_per_slice;
+	uint32_t first;            /* places at base that are not the part's; may be all of that slice */
 };
 
-/* Bytes an arena needs to hold block_count blocks of block_bytes: add up the parts before opening. */
+/*
+ * Bytes of an arena that surely hold block_count blocks of block_bytes, wherever the part begins: add up the
+ * parts before opening.  0 for what arena_carve() refuses as invalid.
+ */
 size_t arena_part_bytes(size_t block_bytes, uint32_t block_count);
 
+enum arena_flag {
+	/* No hugetlb, no lock: each page is had at its first touch.  For tools that map much and touch little. */
+	ARENA_LAZY = 1 << 0
+};
+
 /**
- * Map a region of at least `bytes`.
+ * Map a region of at least `bytes`; arena_open_with() takes flags, enum arena_flag.
  *
- * Errors  -errno with a sentence: memory or descriptors could not be had.  Lacking huge pages or locking is no
- *         error: see the report.
+ * Errors  KVS_E_INVALID  bytes is 0;
+ *         -ENOMEM        more than this process may have: locking it would get it killed;
+ *         -errno         memory or descriptors could not be had.
+ *         Lacking huge pages or locking is no error: see the report.
  */
 int arena_open(size_t bytes, struct arena **ret_arena, struct kvs_error *err);
+int arena_open_with(size_t bytes, unsigned flags, struct arena **ret_arena, struct kvs_error *err);
 
 /**
  * Unmap, unless the arena was retained: then the mapping stays until the process ends, because late
@@ -75,7 +89,7 @@ void arena_retain(struct arena *arena);
 /**
  * Cut a part off the free front of the arena.
  *
- * Errors  KVS_E_INVALID  block_bytes is 0, no multiple of 4 KiB, or larger than a slice holds;
+ * Errors  KVS_E_INVALID  block_bytes is 0, no multiple of 4 KiB, or larger than a slice holds; block_count is 0;
  *         KVS_E_FULL     not enough room left or too many parts; the sentence has needed and free bytes.
  */
 int arena_carve(struct arena *arena, size_t block_bytes, uint32_t block_count, struct arena_part *ret_part,
@@ -91,5 +105,8 @@ int arena_fd(const struct arena *arena);
 
 /* Block i of a part: payload at ptr, room for the trailer behind it. */
 struct kvs_span arena_block(const struct arena_part *part, uint32_t i);
+
+/* O(parts): parts lie inside the arena, in order, and no two overlap. */
+void arena_audit(const struct arena *arena);
 
 #endif

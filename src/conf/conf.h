@@ -2,11 +2,12 @@
 /*
  * Configuration: one table of options a command, read from defaults, one JSON file and flags, in that order.
  *
- * The same names everywhere: option "block_bytes" is the JSON key "block_bytes" and the flag --block-bytes (= or a separate
- * argument).  A flag of type CONF_BOOL stands alone (--json) or takes =true or =false.  In JSON, sizes and
- * durations are strings as people write them or integers (bytes; nanoseconds are refused: a duration needs its unit), counts are integers,
- * lists are arrays or one comma-separated string.  Unknown keys, wrong types, duplicates and values out of range are refused with the key, the value
- * and what is allowed; nothing is changed then.
+ * Names   The same everywhere: option "block_bytes" is the JSON key "block_bytes" and the flag --block-bytes, with
+ *         its value behind "=" or in the next argument.  A CONF_BOOL stands alone (--json) or takes =true or =false.
+ * JSON    Sizes are strings as people write them, or integers of bytes.  Durations are strings: they need their
+ *         unit.  Counts are integers.  Lists are arrays, or one string with commas; both reach the caller as the latter.
+ * Errors  Unknown names, wrong types, duplicates, empty texts and values out of range are refused with the name as
+ *         the user wrote it, the value, and what is allowed; nothing is changed then.
  */
 #ifndef CONF_CONF_H
 #define CONF_CONF_H
@@ -63,7 +64,7 @@ enum conf_source conf_source(const struct conf *conf, size_t option);
 /* One line an option: "  --block-bytes SIZE   help (default 64KiB)". */
 void conf_help(const struct conf_option *options, size_t option_count, FILE *out);
 
-/* "block_bytes = 64 KiB   (flag)" for each option: what would be used, with its source. */
+/* "block_bytes = 64KiB  (flag)" for each option: what would be used, exactly, with its source. */
 void conf_print(const struct conf *conf, FILE *out);
 
 #endif

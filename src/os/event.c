@@ -75,14 +75,14 @@ static int timeout_ms(uint64_t deadline_ns)
 int os_epoll_wait(int epoll_fd, uint64_t *ret_tags, int count, uint64_t timeout_ns)
 {
 	const uint64_t     now = os_now_ns();
-	const uint64_t     deadline_ns = timeout_ns < INT64_MAX - now ? now + timeout_ns : INT64_MAX;
+	const uint64_t     until = timeout_ns < INT64_MAX - now ? now + timeout_ns : INT64_MAX;
+	const int          most = count < BATCH_MAX ? count : BATCH_MAX;
 	struct epoll_event events[BATCH_MAX];
 	int                ready, i;
 
 	KVS_ASSERT(count > 0);
 	do {
-		ready = epoll_wait(epoll_fd, events, count < BATCH_MAX ? count : BATCH_MAX,
-				   timeout_ms(deadline_ns));
+		ready = epoll_wait(epoll_fd, events, most, timeout_ms(until));
 	} while (ready < 0 && errno == EINTR);
 	if (ready < 0)
 		return -errno;

@@ -57,7 +57,7 @@ void os_close(int fd); /* ignores -1 */
 /* --- pages --------------------------------------------------------------------------------------------- */
 /* Anonymous, zeroed, page-aligned; -ENOMEM. */
 int  os_pages_map(size_t bytes, void **ret_ptr);
-/* A memfd of `bytes`, shared mapping.  huge asks for hugetlb pages and fails with -errno when there are none. */
+/* A memfd of `bytes`, shared mapping.  huge takes hugetlb pages at once; -errno when there are too few. */
 int  os_pages_map_shared(const char *name, size_t bytes, bool huge, void **ret_ptr, int *ret_fd);
 void os_pages_unmap(void *ptr, size_t bytes);
 int  os_pages_lock(void *ptr, size_t bytes);
@@ -67,6 +67,8 @@ int  os_pages_advise_huge(void *ptr, size_t bytes);
 bool os_pages_shared_huge(void);
 /* Soft limit of lockable memory in bytes; UINT64_MAX when unlimited or when the process may exceed it. */
 uint64_t os_memlock_limit(void);
+/* Memory this process may have: the machine's, or its container's limit where that is lower. */
+uint64_t os_memory_bytes(void);
 
 /* --- files --------------------------------------------------------------------------------------------- */
 enum os_open_flag {

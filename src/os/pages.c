@@ -3,7 +3,9 @@
 #include "os/os.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/capability.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -13,6 +15,8 @@
 #include "base/err.h"
 
 #define SHARED_HUGE_SETTING "/sys/kernel/mm/transparent_hugepage/shmem_enabled"
+/* In a container this is its own limit, on a host it does not exist. */
+#define MEMORY_LIMIT "/sys/fs/cgroup/memory.max"
 
 int os_pages_map(size_t bytes, void **ret_ptr)
 {
@@ -24,6 +28,20 @@ int os_pages_map(size_t bytes, void **ret_ptr)
 	return 0;
 }
 
+/*
+ * A reservation is not enough: where a control group limits huge pages, a reserved page may still be refused
+ * at its first touch, which kills the process.
+ */
+static int take_pages(int fd, size_t bytes)
+{
+	int rc;
+
+	do {
+		rc = fallocate(fd, 0, 0, (off_t)bytes);
+	} while (rc < 0 && errno == EINTR);
+	return rc < 0 ? -errno : 0;
+}
+
 int os_pages_map_shared(const char *name, size_t bytes, bool huge, void **ret_ptr, int *ret_fd)
 {
 	const int fd = memfd_create(name, MFD_CLOEXEC | (huge ? MFD_HUGETLB : 0));
@@ -33,9 +51,10 @@ int os_pages_map_shared(const char *name, size_t bytes, bool huge, void **ret_pt
 	if (fd < 0)
 		return -errno;
 	rc = os_file_resize(fd, bytes);
+	if (rc == 0 && huge)
+		rc = take_pages(fd, bytes);
 	if (rc)
 		goto fail;
-	/* Mapping reserves hugetlb pages, so their lack shows here and not as a signal at first touch. */
 	ptr = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (ptr == MAP_FAILED) {
 		rc = -errno;
@@ -70,18 +89,43 @@ int os_pages_advise_huge(void *ptr, size_t bytes)
 	return madvise(ptr, bytes, MADV_HUGEPAGE) < 0 ? -errno : 0;
 }
 
-/* The setting lists all choices with the one in force in brackets; a kernel without it has no such pages. */
-bool os_pages_shared_huge(void)
+/* One short file of the kernel's; false when there is none. */
+static bool read_setting(const char *path, char *ret_text, size_t text_bytes)
 {
-	char      text[128] = "";
-	const int fd = os_file_open(SHARED_HUGE_SETTING, 0);
+	const int fd = os_file_open(path, 0);
 	ssize_t   length;
 
 	if (fd < 0)
 		return false;
-	length = pread(fd, text, sizeof(text) - 1, 0);
+	length = pread(fd, ret_text, text_bytes - 1, 0);
 	os_close(fd);
-	return length > 0 && !strstr(text, "[never]") && !strstr(text, "[deny]");
+	if (length <= 0)
+		return false;
+	ret_text[length] = '\0';
+	return true;
+}
+
+/* The setting lists all choices with the one in force in brackets; a kernel without it has no such pages. */
+bool os_pages_shared_huge(void)
+{
+	char text[128];
+
+	return read_setting(SHARED_HUGE_SETTING, text, sizeof(text)) && !strstr(text, "[never]") &&
+	       !strstr(text, "[deny]");
+}
+
+uint64_t os_memory_bytes(void)
+{
+	const uint64_t physical = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t       limit;
+	char           text[32];
+	char          *end;
+
+	if (!read_setting(MEMORY_LIMIT, text, sizeof(text)))
+		return physical;
+	limit = strtoull(text, &end, 10);
+	/* Without a limit the file says "max". */
+	return end != text && limit < physical ? limit : physical;
 }
 
 static bool may_exceed_memlock(void)

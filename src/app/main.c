@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The `kvstrata` command: finds the subcommand and runs it, or explains. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "app/app.h"
+#include "conf/nearest.h"
+
+/* In the order in which a newcomer would try them; NULL ends it. */
+static const struct app_command *const commands[] = {
+#if __has_include("cmd_replay.c")
+	&replay_command,
+#endif
+#if __has_include("cmd_simulate.c")
+	&simulate_command,
+#endif
+#if __has_include("cmd_replay.c")
+	&config_command,
+#endif
+	NULL,
+};
+
+static void print_help(void)
+{
+	size_t i;
+
+	printf("kvstrata keeps the KV cache of LLM inference in three strata: Device, Host and Store.\n"
+	       "\n"
+	       "This command shows what such a cache does for your traffic, without a model or a GPU: replay moves real\n"
+	       "bytes through all strata and checks every one, simulate only counts hits, for sizing.\n"
+	       "\n"
+	       "Usage: kvstrata COMMAND [FLAGS]\n"
+	       "\n"
+	       "Commands\n");
+	for (i = 0; commands[i]; i++)
+		printf("  %-10s %s\n             $ %s\n", commands[i]->name, commands[i]->summary, commands[i]->example);
+	printf("\n"
+	       "More\n"
+	       "  kvstrata COMMAND --help   what it does, every flag, examples\n"
+	       "  kvstrata --version        the version\n"
+	       "\n"
+	       "Flags can also come from a JSON file with --config FILE: --block-bytes 64KiB is {\"block_bytes\": \"64KiB\"}.\n"
+	       "\n"
+	       "Exit status: 0 done, 1 the work failed, 2 the arguments or the configuration are wrong.\n");
+}
+
+static const struct app_command *find(const char *name)
+{
+	size_t i;
+
+	for (i = 0; commands[i]; i++) {
+		if (strcmp(commands[i]->name, name) == 0)
+			return commands[i];
+	}
+	return NULL;
+}
+
+static int refuse_unknown(const char *name)
+{
+	struct nearest nearest;
+	size_t         i;
+
+	nearest_init(&nearest, name);
+	nearest_offer(&nearest, "help");
+	for (i = 0; commands[i]; i++)
+		nearest_offer(&nearest, commands[i]->name);
+	if (nearest.best[0])
+		fprintf(stderr, "kvstrata: \"%.64s\" is not a command; did you mean %s?\n", name, nearest.best);
+	else
+		fprintf(stderr, "kvstrata: \"%.64s\" is not a command; kvstrata --help lists them\n", name);
+	return APP_USAGE;
+}
+
+static bool is_help_flag(const char *argument)
+{
+	return strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0;
+}
+
+static int explain(const char *name)
+{
+	const struct app_command *command = find(name);
+
+	if (!command)
+		return refuse_unknown(name);
+	app_help(command);
+	return APP_DONE;
+}
+
+static int run_command(int argc, char **argv)
+{
+	const struct app_command *command = find(argv[0]);
+	int                       i;
+
+	if (!command)
+		return refuse_unknown(argv[0]);
+	for (i = 1; i < argc; i++) {
+		if (is_help_flag(argv[i]))
+			return explain(argv[0]);
+	}
+	return command->run(argc, argv);
+}
+
+static int dispatch(int argc, char **argv)
+{
+	if (argc < 2) {
+		fprintf(stderr, "kvstrata: needs a command; kvstrata --help lists them\n");
+		return APP_USAGE;
+	}
+	if (strcmp(argv[1], "help") == 0 && argc > 2)
+		return explain(argv[2]);
+	if (strcmp(argv[1], "help") == 0 || is_help_flag(argv[1])) {
+		print_help();
+		return APP_DONE;
+	}
+	if (strcmp(argv[1], "--version") == 0) {
+		printf("kvstrata %s\n", kvs_version());
+		return APP_DONE;
+	}
+	return run_command(argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv)
+{
+	int status = dispatch(argc, argv);
+
+	/* A report that did not reach its reader is no success. */
+	if (fflush(stdout) != 0 || ferror(stdout)) {
+		fprintf(stderr, "kvstrata: standard output: %s\n", strerror(errno));
+		return APP_FAILED;
+	}
+	return status;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Carving: each slice is a row of equal places, and a part is a run of places that may go on in the next row.
+ *
+ * A part begins at its first whole place behind what earlier parts use, so that one formula finds every block.
+ * That wastes less than a stride where parts of different sizes meet, and less than one at the end of each slice.
+ */
+#include "arena/arena.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arena/region.h"
+#include "base/units.h"
+#include "os/os.h"
+
+struct arena {
+	struct region     region;
+	size_t            used;     /* bytes from the front that parts take */
+	bool              retained;
+	uint32_t          part_count;
+	struct arena_part parts[ARENA_PARTS_MAX];
+};
+
+static size_t stride_of(size_t block_bytes)
+{
+	return block_bytes + ARENA_TRAILER_BYTES;
+}
+
+static bool block_bytes_valid(size_t block_bytes)
+{
+	return block_bytes > 0 && block_bytes % ARENA_ALIGN == 0 &&
+	       block_bytes <= ARENA_SLICE_BYTES - ARENA_TRAILER_BYTES;
+}
+
+size_t arena_part_bytes(size_t block_bytes, uint32_t block_count)
+{
+	const size_t stride = stride_of(block_bytes);
+	size_t       per_slice, slice_rest;
+
+	if (!block_bytes_valid(block_bytes) || block_count == 0)
+		return 0;
+	per_slice = ARENA_SLICE_BYTES / stride;
+	slice_rest = ARENA_SLICE_BYTES - per_slice * stride;
+	/* Up to the first whole place, the places, and the rest of every slice that the part may leave. */
+	return stride - ARENA_ALIGN + block_count * stride +
+	       ((block_count - 1) / per_slice + 1) * slice_rest;
+}
+
+int arena_open_with(size_t bytes, unsigned flags, struct arena **ret_arena, struct kvs_error *err)
+{
+	const uint64_t memory_bytes = os_memory_bytes();
+	struct arena  *arena;
+	char           asked[32], had[32];
+	int            rc;
+
+	if (bytes == 0)
+		return err_set(err, KVS_E_INVALID, "arena: 0 bytes hold no block");
+	if (bytes > memory_bytes)
+		return err_set(err, -ENOMEM, "arena: %s is more than all memory of this machine or container, %s",
+			       units_format_size(bytes, asked),
+			       units_format_size(memory_bytes, had));
+	arena = calloc(1, sizeof(*arena));
+	if (!arena)
+		return err_set(err, -ENOMEM, "arena: no memory for its own record");
+	rc = region_init(&arena->region, bytes, flags);
+	if (rc) {
+		free(arena);
+		return err_set(err, rc, "arena: %s cannot be mapped: %s",
+			       units_format_size(bytes, asked), strerror(-rc));
+	}
+	*ret_arena = arena;
+	return 0;
+}
+
+int arena_open(size_t bytes, struct arena **ret_arena, struct kvs_error *err)
+{
+	return arena_open_with(bytes, 0, ret_arena, err);
+}
+
+void arena_close(struct arena *arena)
+{
+	if (!arena)
+		return;
+	region_fini(&arena->region, arena->retained);
+	free(arena);
+}
+
+void arena_retain(struct arena *arena)
+{
+	arena->retained = true;
+}
+
+/* The part as it would lie behind what is used. */
+static struct arena_part part_at(const struct arena *arena, size_t block_bytes, uint32_t block_count)
+{
+	const size_t stride = stride_of(block_bytes);
+	const size_t slice = arena->used / ARENA_SLICE_BYTES;
+	const size_t places = ARENA_SLICE_BYTES / stride;
+	const size_t taken = (arena->used % ARENA_SLICE_BYTES + stride - 1) / stride;
+
+	return (struct arena_part){ .base = arena->region.base + slice * ARENA_SLICE_BYTES,
+				    .block_bytes = block_bytes,
+				    .stride = stride,
+				    .block_count = block_count,
+				    .blocks_per_slice = (uint32_t)places,
+				    .first = (uint32_t)(taken < places ? taken : places) };
+}
+
+/* Distance of block i from the part's base. */
+static size_t block_offset(const struct arena_part *part, uint32_t i)
+{
+	const uint64_t place = (uint64_t)part->first + i;
+	const uint64_t slice = place / part->blocks_per_slice;
+
+	return slice * ARENA_SLICE_BYTES + place % part->blocks_per_slice * part->stride;
+}
+
+/* Bytes from the front of the arena to the end of the part, which need not fit into it. */
+static size_t part_end(const struct arena *arena, const struct arena_part *part)
+{
+	const size_t begin = (size_t)(part->base - arena->region.base);
+
+	return begin + block_offset(part, part->block_count - 1) + part->stride;
+}
+
+static int check_part(size_t block_bytes, uint32_t block_count, struct kvs_error *err)
+{
+	if (!block_bytes_valid(block_bytes))
+		return err_set(err, KVS_E_INVALID, "block_bytes: %zu is not a multiple of %u up to %zu",
+			       block_bytes, ARENA_ALIGN, ARENA_SLICE_BYTES - ARENA_TRAILER_BYTES);
+	if (block_count == 0)
+		return err_set(err, KVS_E_INVALID, "block_count: 0 is less than 1");
+	return 0;
+}
+
+int arena_carve(struct arena *arena, size_t block_bytes, uint32_t block_count, struct arena_part *ret_part,
+		struct kvs_error *err)
+{
+	const int         rc = check_part(block_bytes, block_count, err);
+	struct arena_part part;
+	size_t            end;
+
+	if (rc)
+		return rc;
+	if (arena->part_count == ARENA_PARTS_MAX)
+		return err_set(err, KVS_E_FULL, "arena: it has %d parts, the most it can be cut into",
+			       ARENA_PARTS_MAX);
+	part = part_at(arena, block_bytes, block_count);
+	end = part_end(arena, &part);
+	if (end > arena->region.report.bytes)
+		return err_set(err, KVS_E_FULL, "block_count: %u of %zu bytes need %zu bytes, %zu are free",
+			       block_count, block_bytes, end - arena->used,
+			       arena->region.report.bytes - arena->used);
+	arena->used = end;
+	arena->parts[arena->part_count++] = part;
+	*ret_part = part;
+	return 0;
+}
+
+const struct arena_report *arena_report(const struct arena *arena)
+{
+	return &arena->region.report;
+}
+
+struct kvs_span arena_slice(const struct arena *arena, uint32_t i)
+{
+	const size_t begin = i * ARENA_SLICE_BYTES;
+	const size_t left = arena->region.report.bytes - begin;
+	const size_t bytes = left < ARENA_SLICE_BYTES ? left : ARENA_SLICE_BYTES;
+
+	KVS_ASSERT_CMP(i, <, arena->region.report.slice_count);
+	return (struct kvs_span){ .ptr = arena->region.base + begin, .bytes = bytes, .room = bytes };
+}
+
+int arena_fd(const struct arena *arena)
+{
+	return arena->region.fd;
+}
+
+struct kvs_span arena_block(const struct arena_part *part, uint32_t i)
+{
+	KVS_ASSERT_CMP(i, <, part->block_count);
+	return (struct kvs_span){ .ptr = part->base + block_offset(part, i),
+				  .bytes = part->block_bytes,
+				  .room = part->stride };
+}
+
+void arena_audit(const struct arena *arena)
+{
+	size_t   end = 0;
+	uint32_t i;
+
+	KVS_ASSERT_CMP(arena->part_count, <=, ARENA_PARTS_MAX);
+	for (i = 0; i < arena->part_count; i++) {
+		const struct arena_part *const part = &arena->parts[i];
+		const uint8_t *const           first = part->base + block_offset(part, 0);
+
+		KVS_ASSERT_CMP(first - arena->region.base, >=, end);
+		KVS_ASSERT_CMP(part->blocks_per_slice * part->stride, <=, ARENA_SLICE_BYTES);
+		end = part_end(arena, part);
+	}
+	KVS_ASSERT_CMP(arena->used, ==, end);
+	KVS_ASSERT_CMP(arena->used, <=, arena->region.report.bytes);
+}

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TAP for tests in Python: a test is a function that raises; a skip gives its reason.
+
+    suite = tap.Suite()
+
+    @suite.test
+    def help_lists_commands():
+        ...
+
+    suite.run()
+"""
+
+import sys
+import traceback
+
+
+class Skip(Exception):
+    """Raised by a test that this machine cannot run; says what is missing."""
+
+
+class Suite:
+    def __init__(self):
+        self.tests = []
+
+    def test(self, function):
+        self.tests.append(function)
+        return function
+
+    def run(self):
+        """Print TAP and end the process: 0 when nothing failed."""
+        print(f"1..{len(self.tests)}")
+        failed = sum(not passes(number, test) for number, test in enumerate(self.tests, 1))
+        sys.exit(1 if failed else 0)
+
+
+def passes(number, test):
+    name = test.__name__.replace("_", " ")
+    try:
+        test()
+    except Skip as reason:
+        print(f"ok {number} {name} # SKIP {reason}")
+    except Exception:  # noqa: BLE001 - whatever a test raises is its failure
+        print(f"not ok {number} {name}")
+        for line in traceback.format_exc().splitlines():
+            print(f"# {line}")
+        return False
+    else:
+        print(f"ok {number} {name}")
+    return True
+
+
+def equal(actual, expected):
+    assert actual == expected, f"expected {expected!r}, got {actual!r}"
+
+
+def contains(text, part):
+    assert part in text, f"expected {part!r} in {text!r}"

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The arena: where blocks lie, what is refused, what the report says, and what outlives its close. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "arena/arena.h"
+#include "os/os.h"
+
+#define MIB ((size_t)1 << 20)
+
+static struct arena *open_lazy(size_t bytes)
+{
+	struct arena    *arena;
+	struct kvs_error err;
+
+	assert_int_equal(arena_open_with(bytes, ARENA_LAZY, &arena, &err), 0);
+	return arena;
+}
+
+/* No block crosses a slice, and no payload or trailer meets the next block. */
+static void slices_are_never_crossed(void **state)
+{
+	const size_t        block = 96 * MIB;
+	struct arena *const arena = open_lazy(arena_part_bytes(block, 24));
+	struct arena_part   part;
+	struct kvs_error    err;
+	uint8_t            *end = NULL;
+	uint32_t            i, crossings = 0;
+
+	(void)state;
+	assert_int_equal(arena_carve(arena, block, 24, &part, &err), 0);
+	for (i = 0; i < 24; i++) {
+		const struct kvs_span span = arena_block(&part, i);
+		const size_t          offset = (size_t)((uint8_t *)span.ptr - part.base);
+
+		assert_int_equal(span.bytes, block);
+		assert_true(span.room >= span.bytes + ARENA_TRAILER_BYTES);
+		assert_int_equal(offset % ARENA_ALIGN, 0);
+		assert_int_equal(offset / ARENA_SLICE_BYTES, (offset + span.room - 1) / ARENA_SLICE_BYTES);
+		assert_true(end == NULL || (uint8_t *)span.ptr >= end);
+		crossings += end && (uint8_t *)span.ptr > end;
+		end = (uint8_t *)span.ptr + span.room;
+	}
+	/* Ten blocks fit into a slice, so 24 skip the ends of two. */
+	assert_int_equal(crossings, 2);
+	arena_audit(arena);
+	arena_close(arena);
+}
+
+/* Both ends of every block are really there; few pages are touched. */
+static void blocks_hold_their_bytes(void **state)
+{
+	const size_t        block = 600 * MIB;
+	struct arena *const arena = open_lazy(arena_part_bytes(block, 2));
+	struct arena_part   part;
+	struct kvs_error    err;
+	uint32_t            i;
+
+	(void)state;
+	assert_int_equal(arena_carve(arena, block, 2, &part, &err), 0);
+	for (i = 0; i < 2; i++) {
+		uint8_t *const bytes = arena_block(&part, i).ptr;
+
+		bytes[0] = (uint8_t)(1 + i);
+		bytes[part.stride - 1] = (uint8_t)(11 + i);
+	}
+	for (i = 0; i < 2; i++) {
+		const uint8_t *const bytes = arena_block(&part, i).ptr;
+
+		assert_int_equal(bytes[0], 1 + i);
+		assert_int_equal(bytes[part.stride - 1], 11 + i);
+	}
+	arena_close(arena);
+}
+
+static void slices_cover_the_mapping(void **state)
+{
+	struct arena *const              arena = open_lazy(ARENA_SLICE_BYTES + 3);
+	const struct arena_report *const report = arena_report(arena);
+
+	(void)state;
+	assert_int_equal(report->slice_count, 2);
+	assert_true(report->bytes >= ARENA_SLICE_BYTES + 3);
+	assert_int_equal(arena_slice(arena, 0).bytes, ARENA_SLICE_BYTES);
+	assert_int_equal(arena_slice(arena, 1).bytes, report->bytes - ARENA_SLICE_BYTES);
+	assert_ptr_equal(arena_slice(arena, 1).ptr,
+			 (uint8_t *)arena_slice(arena, 0).ptr + ARENA_SLICE_BYTES);
+	arena_close(arena);
+}
+
+static void the_descriptor_names_the_same_bytes(void **state)
+{
+	struct arena    *arena;
+	struct kvs_error err;
+	uint8_t          there = 0;
+
+	(void)state;
+	assert_int_equal(arena_open(MIB, &arena, &err), 0);
+	((uint8_t *)arena_slice(arena, 0).ptr)[4097] = 77;
+	assert_int_equal(pread(arena_fd(arena), &there, 1, 4097), 1);
+	assert_int_equal(there, 77);
+	arena_close(arena);
+}
+
+static void a_full_arena_refuses_and_stays(void **state)
+{
+	struct arena     *arena;
+	struct arena_part part, untouched;
+	struct kvs_error  err;
+
+	(void)state;
+	memset(&part, 0x5a, sizeof(part));
+	untouched = part;
+	assert_int_equal(arena_open(2 * MIB, &arena, &err), 0);
+	assert_int_equal(arena_carve(arena, 65536, 31, &part, &err), KVS_E_FULL);
+	assert_string_equal(err.message, "block_count: 31 of 65536 bytes need 2158592 bytes, 2097152 are free");
+	assert_memory_equal(&part, &untouched, sizeof(part));
+	assert_int_equal(arena_carve(arena, 65536, 30, &part, &err), 0);
+	arena_audit(arena);
+	arena_close(arena);
+}
+
+static void parts_are_bounded(void **state)
+{
+	struct arena     *arena;
+	struct arena_part part;
+	struct kvs_error  err;
+	int               i;
+
+	(void)state;
+	assert_int_equal(arena_open(2 * MIB, &arena, &err), 0);
+	for (i = 0; i < ARENA_PARTS_MAX; i++)
+		assert_int_equal(arena_carve(arena, 4096, 1, &part, &err), 0);
+	assert_int_equal(arena_carve(arena, 4096, 1, &part, &err), KVS_E_FULL);
+	assert_string_equal(err.message, "arena: it has 8 parts, the most it can be cut into");
+	arena_close(arena);
+}
+
+static void bad_sizes_are_refused(void **state)
+{
+	static const size_t bad[] = { 0, 1, 4095, 4097, ARENA_SLICE_BYTES, SIZE_MAX, SIZE_MAX - 4095 };
+	struct arena       *arena;
+	struct arena_part   part;
+	struct kvs_error    err;
+	size_t              i;
+
+	(void)state;
+	assert_int_equal(arena_open(2 * MIB, &arena, &err), 0);
+	for (i = 0; i < ARRAY_COUNT(bad); i++) {
+		assert_int_equal(arena_part_bytes(bad[i], 1), 0);
+		assert_int_equal(arena_carve(arena, bad[i], 1, &part, &err), KVS_E_INVALID);
+		assert_int_equal(strncmp(err.message, "block_bytes: ", 13), 0);
+	}
+	assert_int_equal(arena_carve(arena, 4096, 0, &part, &err), KVS_E_INVALID);
+	assert_int_equal(arena_carve(arena, ARENA_SLICE_BYTES - ARENA_TRAILER_BYTES, UINT32_MAX, &part, &err),
+			 KVS_E_FULL);
+	arena_close(arena);
+}
+
+static void absurd_arenas_are_refused(void **state)
+{
+	static const size_t absurd[] = { SIZE_MAX, SIZE_MAX / 2, (size_t)1 << 60 };
+	struct arena       *arena = NULL;
+	struct kvs_error    err;
+	size_t              i;
+
+	(void)state;
+	assert_int_equal(arena_open(0, &arena, &err), KVS_E_INVALID);
+	for (i = 0; i < ARRAY_COUNT(absurd); i++)
+		assert_int_equal(arena_open(absurd[i], &arena, &err), -ENOMEM);
+	assert_null(arena);
+}
+
+static void the_report_tells_the_truth(void **state)
+{
+	struct arena              *arena;
+	const struct arena_report *report;
+	struct kvs_error           err;
+	unsigned char              resident = 0;
+
+	(void)state;
+	assert_int_equal(arena_open(2 * MIB, &arena, &err), 0);
+	report = arena_report(arena);
+	assert_int_equal(report->registrable, os_memlock_limit() >= report->bytes);
+	/* A locked page is there before anyone touches it. */
+	assert_int_equal(mincore((uint8_t *)arena_slice(arena, 0).ptr + MIB, 4096, &resident), 0);
+	assert_true(!report->locked || (resident & 1));
+	/* All was had exactly when nothing is noted. */
+	assert_int_equal(report->note[0] == '\0',
+			 report->locked && report->no_fork && report->pages == ARENA_PAGES_HUGETLB);
+	arena_close(arena);
+
+	arena = open_lazy(2 * MIB);
+	assert_false(arena_report(arena)->locked);
+	assert_non_null(strstr(arena_report(arena)->note, "not locked: opened lazily"));
+	arena_close(arena);
+}
+
+static void forked_children_do_not_see_it(void **state)
+{
+	struct arena *const arena = open_lazy(2 * MIB);
+	unsigned char       resident;
+	int                 status = -1;
+	pid_t               child;
+
+	(void)state;
+	assert_true(arena_report(arena)->no_fork);
+	child = fork();
+	if (child == 0)
+		_exit(mincore(arena_slice(arena, 0).ptr, 4096, &resident) < 0 && errno == ENOMEM ? 0 : 1);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	arena_close(arena);
+}
+
+static void a_retained_mapping_outlives_its_arena(void **state)
+{
+	struct arena *arena = open_lazy(2 * MIB);
+	uint8_t      *bytes = arena_slice(arena, 0).ptr;
+	unsigned char resident;
+
+	(void)state;
+	arena_retain(arena);
+	bytes[5] = 9;
+	arena_close(arena);
+	bytes[6] = 8; /* a late write of a store */
+	assert_int_equal(bytes[5] + bytes[6], 17);
+
+	arena = open_lazy(2 * MIB);
+	bytes = arena_slice(arena, 0).ptr;
+	arena_close(arena);
+	assert_int_equal(mincore(bytes, 4096, &resident), -1);
+	assert_int_equal(errno, ENOMEM);
+	arena_close(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(slices_are_never_crossed),
+		cmocka_unit_test(blocks_hold_their_bytes),
+		cmocka_unit_test(slices_cover_the_mapping),
+		cmocka_unit_test(the_descriptor_names_the_same_bytes),
+		cmocka_unit_test(a_full_arena_refuses_and_stays),
+		cmocka_unit_test(parts_are_bounded),
+		cmocka_unit_test(bad_sizes_are_refused),
+		cmocka_unit_test(absurd_arenas_are_refused),
+		cmocka_unit_test(the_report_tells_the_truth),
+		cmocka_unit_test(forked_children_do_not_see_it),
+		cmocka_unit_test(a_retained_mapping_outlives_its_arena),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
