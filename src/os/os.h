@@ -21,6 +21,8 @@ uint64_t os_thread_cpu_ns(void);
 uint64_t os_process_cpu_ns(void);
 /* Peak resident set of this process in bytes; 0 when unknown. */
 uint64_t os_peak_rss_bytes(void);
+/* Physical memory of the machine in bytes; 0 when unknown. */
+uint64_t os_memory_bytes(void);
 
 /* --- threads ------------------------------------------------------------------------------------------- */
 /* name: at most 15 characters, shown by ps and gdb.  All signals are blocked in the new thread: signals belong to the host. */
@@ -69,6 +71,11 @@ bool os_pages_shared_huge(void);
 uint64_t os_memlock_limit(void);
 /* Memory this process may have: the machine's, or its container's limit where that is lower. */
 uint64_t os_memory_bytes(void);
+
+/* --- interruption, for programs ------------------------------------------------------------------------- */
+/* From now on the first SIGINT or SIGTERM is only noted and the second ends the process at once. */
+void os_interrupt_catch(void);
+bool os_interrupted(void);
 
 /* --- files --------------------------------------------------------------------------------------------- */
 enum os_open_flag {
