@@ -204,7 +204,7 @@ static int next_line(struct trace *trace, const char **ret_line, size_t *ret_byt
 			       " line", trace->name, trace->lines.line, LINE_BYTES_MAX);
 	}
 	if (code < 0)
-		return err_set(err, code, "%s: cannot read: %s", trace->name, strerror(-code));
+		return err_set(err, code, "%s: cannot read: %s", trace->name, kvs_strerror(code));
 	if (code == 1 && trace->blank_line) {
 		return err_set(err, KVS_E_INVALID, "%s: line %" PRIu64 ": empty; expected one JSON object a line",
 			       trace->name, trace->blank_line);
@@ -265,7 +265,7 @@ int source_open_trace(const char *path, struct source **ret_source, struct kvs_e
 	keep_name(trace, path);
 	code = line_file_open(&trace->lines, path, LINE_BYTES_MAX);
 	if (code < 0) {
-		err_set(err, code, "%s: cannot open: %s", trace->name, strerror(-code));
+		err_set(err, code, "%s: cannot open: %s", trace->name, kvs_strerror(code));
 		free(trace);
 		return code;
 	}
