@@ -4,7 +4,6 @@
 
 #include <sys/resource.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/err.h"
 
@@ -37,12 +36,4 @@ uint64_t os_peak_rss_bytes(void)
 
 	/* Linux counts ru_maxrss in KiB. */
 	return getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_maxrss * 1024 : 0;
-}
-
-uint64_t os_memory_bytes(void)
-{
-	const long pages = sysconf(_SC_PHYS_PAGES);
-	const long page_bytes = sysconf(_SC_PAGESIZE);
-
-	return pages > 0 && page_bytes > 0 ? (uint64_t)pages * (uint64_t)page_bytes : 0;
 }

@@ -21,8 +21,6 @@ uint64_t os_thread_cpu_ns(void);
 uint64_t os_process_cpu_ns(void);
 /* Peak resident set of this process in bytes; 0 when unknown. */
 uint64_t os_peak_rss_bytes(void);
-/* Physical memory of the machine in bytes; 0 when unknown. */
-uint64_t os_memory_bytes(void);
 
 /* --- threads ------------------------------------------------------------------------------------------- */
 /* name: at most 15 characters, shown by ps and gdb.  All signals are blocked in the new thread: signals belong to the host. */

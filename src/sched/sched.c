@@ -40,7 +40,7 @@ static uint32_t copy_ticket_max(const struct sched_options *options)
 static int open_tables(struct sched *sched)
 {
 	const struct sched_options *const options = &sched->options;
-	const uint32_t                    page_max = options->coord.device_blocks;
+	const uint32_t                    page_max = options->page_max;
 	const uint32_t                    copy_max = copy_ticket_max(options);
 	uint32_t                          i;
 
@@ -73,12 +73,13 @@ int sched_open(const struct sched_options *options, const struct arena_part *hos
 	if (!sched)
 		return err_set(err, -ENOMEM, "no memory for the scheduler");
 	sched->options = *options;
+	KVS_ASSERT_CMP(options->page_max, >, 0);
+	KVS_ASSERT_CMP(options->page_max, <=, options->coord.device_blocks);
 	rc = coord_open(&sched->coord, &options->coord, err);
 	if (rc == 0 && options->with_store)
 		rc = transfer_open(&sched->transfer, &options->transfer, &sched->coord, host, err);
 	if (rc == 0)
-		rc = tier_open(&sched->tier, &sched->coord, copy_ticket_max(options), options->coord.device_blocks,
-			       err);
+		rc = tier_open(&sched->tier, &sched->coord, copy_ticket_max(options), options->page_max, err);
 	if (rc == 0) {
 		rc = open_tables(sched);
 		if (rc < 0)
@@ -119,15 +120,15 @@ void sched_close(struct sched *sched)
 int sched_submit(struct sched *sched, uint64_t id, const int32_t *tokens, uint64_t token_count,
 		 uint32_t *ret_request, struct kvs_error *err)
 {
-	const uint64_t room = (uint64_t)sched->options.coord.device_blocks * sched->options.page_tokens;
+	const uint64_t room = (uint64_t)sched->options.page_max * sched->options.page_tokens;
 	uint32_t       slot;
 
 	if (token_count == 0)
 		return err_set(err, KVS_E_INVALID, "tokens: a request needs at least one");
 	if (token_count > room)
-		return err_set(err, KVS_E_INVALID, "tokens: %llu do not fit the %u Device blocks, which hold %llu",
-			       (unsigned long long)token_count, sched->options.coord.device_blocks,
-			       (unsigned long long)room);
+		return err_set(err, KVS_E_INVALID, "tokens: %llu are too many for one request, which holds %llu in %u blocks",
+			       (unsigned long long)token_count, (unsigned long long)room,
+			       sched->options.page_max);
 	slot = slots_acquire(&sched->slots);
 	if (slot == SLOT_NONE)
 		return err_set(err, KVS_E_FULL, "requests: %u are in already", sched->options.request_max);
@@ -395,6 +396,27 @@ uint64_t sched_wake_ns(const struct sched *sched)
 			earliest = request->asked_ns + wait;
 	}
 	return earliest;
+}
+
+uint32_t sched_fact_room(const struct sched *sched)
+{
+	return sched->options.transfer.op_credits - sched->fact_count;
+}
+
+uint32_t sched_backup_queue(const struct sched *sched)
+{
+	return sched->options.with_store ? sched->options.transfer.backup_queue : UINT32_MAX;
+}
+
+bool sched_quarantined(const struct sched *sched)
+{
+	return sched->options.with_store && sched->transfer.quarantined > 0;
+}
+
+void sched_discard_backups(struct sched *sched)
+{
+	if (sched->options.with_store)
+		transfer_discard_backups(&sched->transfer);
 }
 
 const struct transfer *sched_transfer(const struct sched *sched)

@@ -28,6 +28,7 @@ struct sched_options {
 	struct kvs_namespace   space;
 	uint32_t               page_tokens;    /* prefix granularity; one block a page */
 	uint32_t               request_max;
+	uint32_t               page_max;       /* pages of one prompt; at most the Device blocks */
 	uint32_t               replay_tokens;  /* computed anew at a prompt's end, at least 1 */
 	uint32_t               extension_min;  /* pages the store must be able to add; at least 1 */
 };
@@ -73,7 +74,7 @@ void sched_close(struct sched *sched);
 /**
  * Take a prompt in.  tokens are read during the call only.
  *
- * Errors  KVS_E_INVALID  no tokens, or more pages than the Device has blocks (the sentence has both);
+ * Errors  KVS_E_INVALID  no tokens, or more than page_max pages (the sentence has both);
  *         KVS_E_FULL     request_max requests are in.
  */
 int sched_submit(struct sched *sched, uint64_t id, const int32_t *tokens, uint64_t token_count,
@@ -105,6 +106,14 @@ struct sched_load sched_load(const struct sched *sched);
 
 /* The earliest soft deadline of a waiting request: how long the caller may sleep.  UINT64_MAX when none waits. */
 uint64_t sched_wake_ns(const struct sched *sched);
+
+/* Facts that sched_fact() takes before the next round; candidates that can wait; whether bytes are in doubt. */
+uint32_t sched_fact_room(const struct sched *sched);
+uint32_t sched_backup_queue(const struct sched *sched);
+bool     sched_quarantined(const struct sched *sched);
+
+/* Forget the candidates that wait for a put, counted as cleanup: before a stop that shall not last. */
+void sched_discard_backups(struct sched *sched);
 
 const struct transfer *sched_transfer(const struct sched *sched); /* NULL without a store; for reports */
 const struct coord    *sched_coord(const struct sched *sched);

@@ -32,6 +32,14 @@ void transfer_offer(struct transfer *transfer, const struct kvs_key *key)
 	ring_push(&transfer->backups, key);
 }
 
+void transfer_discard_backups(struct transfer *transfer)
+{
+	struct kvs_key key;
+
+	while (ring_pop(&transfer->backups, &key))
+		transfer->drops[TRANSFER_DROP_CLEANUP]++;
+}
+
 /* Host references that a put may still take, of both its own half and the whole. */
 static uint32_t refs_left(const struct transfer *transfer)
 {

@@ -48,7 +48,8 @@ enum transfer_outcome {
 	X(TRANSFER_DROP_GONE, "gone")         /* evicted from Host before its turn */ \
 	X(TRANSFER_DROP_DISABLED, "disabled") /* the write half of the credits is zero */ \
 	X(TRANSFER_DROP_NO_SPACE, "no_space") /* the store refused for capacity */ \
-	X(TRANSFER_DROP_FAILED, "failed")     /* the store or the executor failed */
+	X(TRANSFER_DROP_FAILED, "failed")     /* the store or the executor failed */ \
+	X(TRANSFER_DROP_CLEANUP, "cleanup")   /* discarded by a stop */
 
 enum transfer_drop {
 #define TRANSFER_DROP(name, text) name,
@@ -130,6 +131,9 @@ bool transfer_fetched(const struct transfer *transfer, uint64_t lease_id, uint32
 
 /* A Host block was published from the Device: offer it to the store when its turn comes. */
 void transfer_offer(struct transfer *transfer, const struct kvs_key *key);
+
+/* Forget all candidates, counted as cleanup. */
+void transfer_discard_backups(struct transfer *transfer);
 
 /* Tickets that still wait for a fact: what a clean stop drains. */
 uint32_t transfer_in_flight(const struct transfer *transfer);

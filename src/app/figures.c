@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See figures.h. */
+#include "app/figures.h"
+
+#include "os/os.h"
+
+const char *const origin_names[ORIGIN_COUNT] = { "device", "host", "store", "recomputed" };
+
+static void add(struct figure *figures, uint32_t *count, const char *name, uint64_t value)
+{
+	KVS_ASSERT_CMP(*count, <, FIGURES_REASONS_MAX);
+	figures[(*count)++] = (struct figure){ name, value };
+}
+
+static double gb_s(uint64_t bytes, uint64_t ns)
+{
+	/* Bytes a nanosecond are 10^9 bytes a second. */
+	return ns ? (double)bytes / (double)ns : 0;
+}
+
+static void gather_reasons(const struct replay *replay, struct figures *figures)
+{
+	const struct transfer *const transfer = sched_transfer(replay->sched);
+	int                          i;
+
+	add(figures->fallbacks, &figures->fallback_count, "too_long", replay->totals.too_long);
+	for (i = 0; transfer && i < TRANSFER_OUTCOME_COUNT; i++) {
+		if (i != TRANSFER_READY)
+			add(figures->fallbacks, &figures->fallback_count,
+			    transfer_outcome_name((enum transfer_outcome)i), transfer->outcomes[i]);
+	}
+	add(figures->drops, &figures->drop_count, "host_full", sched_unstored(replay->sched));
+	for (i = 0; transfer && i < TRANSFER_DROP_COUNT; i++)
+		add(figures->drops, &figures->drop_count, transfer_drop_name((enum transfer_drop)i),
+		    transfer->drops[i]);
+}
+
+void figures_gather(const struct replay *replay, struct figures *ret_figures)
+{
+	struct figures figures = {
+		.seconds = (double)replay->totals.seconds_ns / 1e9,
+		.h2d_gb_s = gb_s(replay->device.h2d_bytes, replay->device.h2d_ns),
+		.d2h_gb_s = gb_s(replay->device.d2h_bytes, replay->device.d2h_ns),
+		.peak_rss_bytes = os_peak_rss_bytes(),
+	};
+
+	gather_reasons(replay, &figures);
+	if (replay->exec) {
+		exec_stats(replay->exec, &figures.exec);
+		replay->store->ops->describe(replay->store, &figures.store);
+		figures.put_gb_s = gb_s(figures.exec.moved.put_bytes, figures.exec.busy_ns[EXEC_PUT]);
+		figures.get_gb_s = gb_s(figures.exec.moved.get_bytes, figures.exec.busy_ns[EXEC_GET]);
+	}
+	*ret_figures = figures;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The replay's report as one JSON object.  Its keys are listed in docs/replay.md. */
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "app/figures.h"
+
+/* json_*_set_new() takes its value over and fails on a NULL one, so a failed allocation surfaces at the end. */
+static json_t *integer(uint64_t value)
+{
+	return json_integer((json_int_t)value);
+}
+
+static json_t *percentiles(const struct histogram *ns)
+{
+	return json_pack("{s:f, s:f, s:f}", "p50", (double)histogram_percentile(ns, 50) / 1e6, "p90",
+			 (double)histogram_percentile(ns, 90) / 1e6, "p99",
+			 (double)histogram_percentile(ns, 99) / 1e6);
+}
+
+static json_t *ttft(const struct histogram *ns)
+{
+	return json_pack("{s:f, s:f, s:f}", "mean", histogram_mean(ns) / 1e6, "p50",
+			 (double)histogram_percentile(ns, 50) / 1e6, "p99",
+			 (double)histogram_percentile(ns, 99) / 1e6);
+}
+
+static json_t *origins(const struct replay_totals *totals)
+{
+	json_t *const object = json_object();
+	int           origin;
+
+	for (origin = 0; origin < ORIGIN_COUNT; origin++)
+		json_object_set_new(object, origin_names[origin],
+				    json_pack("{s:I, s:I}", "blocks", (json_int_t)totals->origin_blocks[origin],
+					      "tokens", (json_int_t)totals->origin_tokens[origin]));
+	return object;
+}
+
+static json_t *reasons(const struct figure *figures, uint32_t count)
+{
+	json_t *const object = json_object();
+	uint32_t      i;
+
+	for (i = 0; i < count; i++)
+		json_object_set_new(object, figures[i].name, integer(figures[i].count));
+	return object;
+}
+
+static json_t *store(const struct figures *figures)
+{
+	const struct exec_moved *const moved = &figures->exec.moved;
+
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:I, s:I, s:I}", "puts", (json_int_t)moved->put_keys,
+			 "puts_new", (json_int_t)moved->put_new_keys, "gets", (json_int_t)moved->get_keys, "put_bytes",
+			 (json_int_t)moved->put_bytes, "get_bytes", (json_int_t)moved->get_bytes, "put_gb_s",
+			 figures->put_gb_s, "get_gb_s", figures->get_gb_s, "corrupt", (json_int_t)moved->corrupt_keys,
+			 "capacity_bytes", (json_int_t)figures->store.capacity_bytes, "used_bytes",
+			 (json_int_t)figures->store.used_bytes);
+}
+
+static json_t *whole(const struct replay *replay, const struct figures *figures)
+{
+	const struct replay_totals *const totals = &replay->totals;
+	json_t *const                     object = json_object();
+
+	json_object_set_new(object, "requests", integer(totals->requests));
+	json_object_set_new(object, "blocks", integer(totals->blocks));
+	json_object_set_new(object, "tokens", integer(totals->tokens));
+	json_object_set_new(object, "origin", origins(totals));
+	json_object_set_new(object, "rows_checked", integer(replay->engine.rows_checked));
+	json_object_set_new(object, "wrong_bytes", integer(replay->engine.wrong_bytes));
+	json_object_set_new(object, "store", store(figures));
+	json_object_set_new(object, "restore_ms", percentiles(&totals->restore_ns));
+	json_object_set_new(object, "ttft_model_ms",
+			    json_pack("{s:o, s:o, s:o}", "with_store", ttft(&totals->ttft_store_ns), "without_store",
+				      ttft(&totals->ttft_local_ns), "recompute", ttft(&totals->ttft_none_ns)));
+	json_object_set_new(object, "fallbacks", reasons(figures->fallbacks, figures->fallback_count));
+	json_object_set_new(object, "drops", reasons(figures->drops, figures->drop_count));
+	json_object_set_new(object, "seconds", json_real(figures->seconds));
+	json_object_set_new(object, "seed", integer(replay->set->seed));
+	json_object_set_new(object, "interrupted", json_boolean(totals->interrupted));
+	json_object_set_new(object, "peak_rss_bytes", integer(figures->peak_rss_bytes));
+	return object;
+}
+
+int replay_print_json(const struct replay *replay, struct kvs_error *err)
+{
+	struct figures figures;
+	json_t        *object;
+	int            failed;
+
+	figures_gather(replay, &figures);
+	object = whole(replay, &figures);
+	failed = !object || json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) < 0;
+	json_decref(object);
+	putchar('\n');
+	if (failed || fflush(stdout) != 0)
+		return err_set(err, -EIO, "standard output: cannot write the report");
+	return 0;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening and closing a replay: arena, device, store, executor, scheduler, engine, in that order and back. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "app/replay.h"
+#include "key/key.h"
+#include "os/os.h"
+#include "store/store.h"
+
+/* Two million tokens in one prompt; what a slot's tables hold is bounded by it. */
+#define PAGE_MAX 4096u
+
+/* 64 transactions, half of them puts of 16 blocks: enough to keep a drive busy, little enough to hold. */
+#define OP_CREDITS 64u
+#define PUT_KEYS 16u
+#define BACKUP_QUEUE 4096u
+
+/* Long enough for a request to wait for Device room behind a full batch. */
+#define HOLD_NS UINT64_C(2000000000)
+
+#define GENERATED_REQUESTS 600u
+
+static uint32_t least(uint64_t a, uint64_t b)
+{
+	return (uint32_t)(a < b ? a : b);
+}
+
+static int open_source(struct replay *replay, struct kvs_error *err)
+{
+	const struct replay_settings *const set = replay->set;
+
+	if (set->trace)
+		return source_open_trace(set->trace, &replay->source, err);
+	return source_open_generated(set->seed, set->limit ? set->limit : GENERATED_REQUESTS, &replay->source, err);
+}
+
+/* An explicit size that does not fit is refused before anything is touched. */
+static int check_memory(const struct replay_settings *set, struct kvs_error *err)
+{
+	const uint64_t have = os_memory_bytes();
+	const uint64_t need = (set->host_blocks + set->device_blocks) * set->block_bytes;
+
+	if (have && need > have)
+		return err_set(err, KVS_E_INVALID,
+			       "host_blocks, device_blocks: %llu and %llu blocks of %llu bytes are %llu bytes; this machine has %llu",
+			       (unsigned long long)set->host_blocks, (unsigned long long)set->device_blocks,
+			       (unsigned long long)set->block_bytes, (unsigned long long)need,
+			       (unsigned long long)have);
+	return 0;
+}
+
+static int open_memory(struct replay *replay, struct kvs_error *err)
+{
+	const struct replay_settings *const set = replay->set;
+	int                                 rc = check_memory(set, err);
+
+	if (rc == 0)
+		rc = arena_open(arena_part_bytes(set->block_bytes, (uint32_t)set->host_blocks), &replay->arena, err);
+	if (rc == 0)
+		rc = arena_carve(replay->arena, set->block_bytes, (uint32_t)set->host_blocks, &replay->host, err);
+	if (rc == 0)
+		rc = device_open(&replay->device, (uint32_t)set->device_blocks, &replay->host,
+				 3 * replay->concurrency, err);
+	return rc;
+}
+
+static int open_store(struct replay *replay, struct kvs_error *err)
+{
+	const struct exec_options options = {
+		.limits = { .outstanding_max = OP_CREDITS, .queue_max = OP_CREDITS },
+		.workers = { [EXEC_QUERY] = 1, [EXEC_GET] = 2, [EXEC_PUT] = 2 },
+	};
+	int rc = store_open(replay->set->store, replay->set->block_bytes, replay->set->policy, &replay->store, err);
+
+	if (rc < 0 || !replay->store)
+		return rc;
+	arena_retain(replay->arena);
+	return exec_open(replay->store, &options, &replay->exec, err);
+}
+
+static int open_sched(struct replay *replay, struct kvs_error *err)
+{
+	const struct replay_settings *const set = replay->set;
+	struct sched_options                options = {
+			       .coord = { .device_blocks = (uint32_t)set->device_blocks,
+					  .host_blocks = (uint32_t)set->host_blocks,
+					  .device_policy = "lru-leaf",
+					  .host_policy = set->policy },
+			       .with_store = replay->store != NULL,
+			       .page_tokens = SOURCE_PAGE_TOKENS,
+			       .request_max = replay->concurrency,
+			       .page_max = replay->page_max,
+			       .replay_tokens = 1,
+			       .extension_min = 1,
+	};
+	const uint32_t keys_max = least(replay->page_max, OP_KEYS_MAX);
+
+	/* A quarter of the Host stays out of transactions, for copies from the Device. */
+	options.transfer = (struct transfer_limits){
+		.op_credits = OP_CREDITS,
+		.host_credits = least((set->host_blocks * 3 + 3) / 4, UINT32_MAX),
+		.keys_max = keys_max,
+		.put_keys_max = least(keys_max, PUT_KEYS),
+		.backup_queue = BACKUP_QUEUE,
+		.deadline_ns = set->deadline,
+		.hold_ns = HOLD_NS,
+	};
+	key_namespace("reference engine, full group, 512-token pages", &options.space);
+	return sched_open(&options, &replay->host, &replay->sched, err);
+}
+
+static int open_buffers(struct replay *replay, struct kvs_error *err)
+{
+	const size_t page_max = replay->page_max;
+
+	replay->page_ids = calloc(replay->concurrency * page_max, sizeof(*replay->page_ids));
+	replay->blocks = calloc(page_max, sizeof(*replay->blocks));
+	replay->tokens = calloc(page_max * SOURCE_PAGE_TOKENS, sizeof(*replay->tokens));
+	replay->facts = calloc(OP_CREDITS, sizeof(*replay->facts));
+	if (!replay->page_ids || !replay->blocks || !replay->tokens || !replay->facts)
+		return err_set(err, -ENOMEM, "no memory for %u concurrent requests", replay->concurrency);
+	return 0;
+}
+
+/* Something to sleep on, only where there is something to wait for. */
+static int open_epoll(struct replay *replay, struct kvs_error *err)
+{
+	int rc = 0;
+
+	if (!replay->exec && replay->set->speed <= 0)
+		return 0;
+	replay->epoll_fd = os_epoll();
+	if (replay->epoll_fd < 0)
+		rc = replay->epoll_fd;
+	else if (replay->exec)
+		rc = os_epoll_add(replay->epoll_fd, exec_fd(replay->exec), 0);
+	return rc < 0 ? err_set(err, rc, "no event descriptor: %s", kvs_strerror(rc)) : 0;
+}
+
+int replay_open(struct replay *replay, const struct replay_settings *set, struct kvs_error *err)
+{
+	static int (*const steps[])(struct replay *, struct kvs_error *) = { open_source, open_memory, open_store,
+									     open_sched, open_buffers, open_epoll };
+	size_t i;
+
+	*replay = (struct replay){ .set = set, .epoll_fd = -1, .concurrency = (uint32_t)set->concurrency,
+				   .page_max = least(set->device_blocks, PAGE_MAX) };
+	engine_init(&replay->engine, SOURCE_PAGE_TOKENS, set->block_bytes);
+	for (i = 0; i < ARRAY_COUNT(steps); i++) {
+		const int rc = steps[i](replay, err);
+
+		if (rc < 0) {
+			replay_close(replay);
+			return rc;
+		}
+	}
+	return 0;
+}
+
+void replay_close(struct replay *replay)
+{
+	os_close(replay->epoll_fd);
+	exec_close(replay->exec);
+	if (replay->store)
+		replay->store->ops->close(replay->store);
+	sched_close(replay->sched);
+	device_close(&replay->device);
+	arena_close(replay->arena);
+	source_close(replay->source);
+	free(replay->page_ids);
+	free(replay->blocks);
+	free(replay->tokens);
+	free(replay->facts);
+	*replay = (struct replay){ .epoll_fd = -1 };
+}

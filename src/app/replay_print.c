@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The replay's report as one page for people. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "app/figures.h"
+#include "base/units.h"
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+static double ms(uint64_t ns)
+{
+	return (double)ns / 1e6;
+}
+
+static void print_head(const struct replay *replay, const struct figures *figures)
+{
+	const struct replay_totals *const totals = &replay->totals;
+	char                              requests[32], blocks[32], tokens[32], block[32];
+
+	printf("%s%s requests, %s blocks of %s, %s tokens in %.1f s", totals->interrupted ? "interrupted after " : "",
+	       units_format_count(totals->requests, requests), units_format_count(totals->blocks, blocks),
+	       units_format_size(replay->set->block_bytes, block), units_format_count(totals->tokens, tokens),
+	       figures->seconds);
+	if (!replay->set->trace)
+		printf(" (seed %" PRIu64 ")", replay->set->seed);
+	printf("\n");
+}
+
+static void print_origins(const struct replay_totals *totals)
+{
+	char blocks[32], tokens[32];
+	int  origin;
+
+	printf("\norigin              blocks               tokens\n");
+	for (origin = 0; origin < ORIGIN_COUNT; origin++)
+		printf("  %-10s  %10s  %5.1f %%  %14s  %5.1f %%\n", origin_names[origin],
+		       units_format_count(totals->origin_blocks[origin], blocks),
+		       percent(totals->origin_blocks[origin], totals->blocks),
+		       units_format_count(totals->origin_tokens[origin], tokens),
+		       percent(totals->origin_tokens[origin], totals->tokens));
+	printf("  of          %10s           %14s\n", units_format_count(totals->blocks, blocks),
+	       units_format_count(totals->tokens, tokens));
+}
+
+static void print_way(const char *way, uint64_t bytes, double gb_s)
+{
+	char size[32];
+
+	printf("  %-16s  %12s  %7.2f GB/s\n", way, units_format_size(bytes, size), gb_s);
+}
+
+static void print_moves(const struct replay *replay, const struct figures *figures)
+{
+	const struct exec_moved *const moved = &figures->exec.moved;
+	char                           puts[32], fresh[32], gets[32], used[32], capacity[32];
+
+	printf("\nmoved\n");
+	print_way("device to host", replay->device.d2h_bytes, figures->d2h_gb_s);
+	print_way("host to device", replay->device.h2d_bytes, figures->h2d_gb_s);
+	if (!replay->store)
+		return;
+	print_way("host to store", moved->put_bytes, figures->put_gb_s);
+	print_way("store to host", moved->get_bytes, figures->get_gb_s);
+	printf("  puts %s (%s new), gets %s, corrupt %" PRIu64 "; store holds %s of %s\n",
+	       units_format_count(moved->put_keys, puts), units_format_count(moved->put_new_keys, fresh),
+	       units_format_count(moved->get_keys, gets), moved->corrupt_keys,
+	       units_format_size(figures->store.used_bytes, used),
+	       units_format_size(figures->store.capacity_bytes, capacity));
+}
+
+static void print_ttft(const char *name, const struct histogram *ns)
+{
+	printf("  %-22s  %10.1f  %10.1f  %10.1f\n", name, histogram_mean(ns) / 1e6, ms(histogram_percentile(ns, 50)),
+	       ms(histogram_percentile(ns, 99)));
+}
+
+static void print_times(const struct replay *replay)
+{
+	const struct replay_totals *const totals = &replay->totals;
+
+	if (replay->store)
+		printf("\nrestore from the store, ms   p50 %.2f   p90 %.2f   p99 %.2f\n",
+		       ms(histogram_percentile(&totals->restore_ns, 50)),
+		       ms(histogram_percentile(&totals->restore_ns, 90)),
+		       ms(histogram_percentile(&totals->restore_ns, 99)));
+	printf("\ntime to first token, modelled at %.0f tokens/s, ms\n", replay->set->prefill_tokens_per_s);
+	printf("  %-22s  %10s  %10s  %10s\n", "", "mean", "p50", "p99");
+	if (replay->store)
+		print_ttft("with the store", &totals->ttft_store_ns);
+	print_ttft("device and host only", &totals->ttft_local_ns);
+	print_ttft("recompute everything", &totals->ttft_none_ns);
+}
+
+static void print_reasons(const char *title, const struct figure *figures, uint32_t count)
+{
+	bool     any = false;
+	uint32_t i;
+
+	printf("%s", title);
+	for (i = 0; i < count; i++) {
+		char text[32];
+
+		if (figures[i].count == 0)
+			continue;
+		printf("%s %s %s", any ? "," : "", figures[i].name, units_format_count(figures[i].count, text));
+		any = true;
+	}
+	printf("%s\n", any ? "" : " none");
+}
+
+void replay_print(const struct replay *replay)
+{
+	const char *const note = arena_report(replay->arena)->note;
+	struct figures    figures;
+	char              rows[32], rss[32];
+
+	figures_gather(replay, &figures);
+	print_head(replay, &figures);
+	print_origins(&replay->totals);
+	print_moves(replay, &figures);
+	print_times(replay);
+	printf("\n");
+	print_reasons("requests that went without the store:", figures.fallbacks, figures.fallback_count);
+	print_reasons("blocks that did not get there:       ", figures.drops, figures.drop_count);
+	printf("rows checked: %s, wrong bytes: %" PRIu64 "\n", units_format_count(replay->engine.rows_checked, rows),
+	       replay->engine.wrong_bytes);
+	printf("peak memory: %s%s%s\n", units_format_size(figures.peak_rss_bytes, rss), note[0] ? "; host memory: " : "",
+	       note);
+	fflush(stdout);
+}
