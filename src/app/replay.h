@@ -64,6 +64,7 @@ struct replay {
 	int                           epoll_fd;    /* -1 when nothing is ever waited for */
 	uint32_t                      concurrency;
 	uint32_t                      page_max;
+	uint32_t                      backlog_max; /* waiting puts that hold new requests back at full speed */
 	uint64_t                     *page_ids;    /* concurrency rows of page_max */
 	void                        **blocks;      /* page_max */
 	int32_t                      *tokens;      /* page_max pages: of the prompt being submitted */

@@ -69,7 +69,7 @@ static int open_store(struct replay *replay, struct kvs_error *err)
 {
 	const struct exec_options options = {
 		.limits = { .outstanding_max = OP_CREDITS, .queue_max = OP_CREDITS },
-		.workers = { [EXEC_QUERY] = 1, [EXEC_GET] = 2, [EXEC_PUT] = 2 },
+		.workers = { [EXEC_QUERY] = 1, [EXEC_GET] = 4, [EXEC_PUT] = 4 },
 	};
 	int rc = store_open(replay->set->store, replay->set->block_bytes, replay->set->policy, &replay->store, err);
 
@@ -145,7 +145,8 @@ int replay_open(struct replay *replay, const struct replay_settings *set, struct
 	size_t i;
 
 	*replay = (struct replay){ .set = set, .epoll_fd = -1, .concurrency = (uint32_t)set->concurrency,
-				   .page_max = least(set->device_blocks, PAGE_MAX) };
+				   .page_max = least(set->device_blocks, PAGE_MAX),
+				   .backlog_max = least(set->host_blocks / 8 + 1, BACKUP_QUEUE / 2) };
 	engine_init(&replay->engine, SOURCE_PAGE_TOKENS, set->block_bytes);
 	for (i = 0; i < ARRAY_COUNT(steps); i++) {
 		const int rc = steps[i](replay, err);

@@ -403,11 +403,6 @@ uint32_t sched_fact_room(const struct sched *sched)
 	return sched->options.transfer.op_credits - sched->fact_count;
 }
 
-uint32_t sched_backup_queue(const struct sched *sched)
-{
-	return sched->options.with_store ? sched->options.transfer.backup_queue : UINT32_MAX;
-}
-
 bool sched_quarantined(const struct sched *sched)
 {
 	return sched->options.with_store && sched->transfer.quarantined > 0;

@@ -107,9 +107,8 @@ struct sched_load sched_load(const struct sched *sched);
 /* The earliest soft deadline of a waiting request: how long the caller may sleep.  UINT64_MAX when none waits. */
 uint64_t sched_wake_ns(const struct sched *sched);
 
-/* Facts that sched_fact() takes before the next round; candidates that can wait; whether bytes are in doubt. */
+/* Facts that sched_fact() takes before the next round; whether bytes are in doubt. */
 uint32_t sched_fact_room(const struct sched *sched);
-uint32_t sched_backup_queue(const struct sched *sched);
 bool     sched_quarantined(const struct sched *sched);
 
 /* Forget the candidates that wait for a put, counted as cleanup: before a stop that shall not last. */
