@@ -11,8 +11,10 @@
 static const char *metavar_of(const struct conf_option *option)
 {
 	static const char *const by_type[] = {
-		[CONF_BOOL] = "",         [CONF_COUNT] = "N",       [CONF_SIZE] = "SIZE",    [CONF_DURATION] = "DURATION",
-		[CONF_NUMBER] = "NUMBER", [CONF_TEXT] = "TEXT",     [CONF_CHOICE] = "CHOICE",
+		[CONF_BOOL] = "",	  [CONF_COUNT] = "N",
+		[CONF_SIZE] = "SIZE",	  [CONF_DURATION] = "DURATION",
+		[CONF_NUMBER] = "NUMBER", [CONF_TEXT] = "TEXT",
+		[CONF_CHOICE] = "CHOICE",
 	};
 
 	return option->metavar && option->type != CONF_BOOL ? option->metavar : by_type[option->type];
@@ -23,7 +25,8 @@ static size_t synopsis(const struct conf_option *option, char *column)
 	char        name[FLAG_NAME_BYTES];
 	const char *metavar = metavar_of(option);
 
-	return (size_t)snprintf(column, COLUMN_BYTES, "%s%s%s", flag_name(option, name), *metavar ? " " : "", metavar);
+	return (size_t)snprintf(column, COLUMN_BYTES, "%s%s%s", flag_name(option, name),
+				*metavar ? " " : "", metavar);
 }
 
 static void print_choices(const struct conf_option *option, FILE *out)
@@ -36,8 +39,12 @@ static void print_choices(const struct conf_option *option, FILE *out)
 
 void conf_help(const struct conf_option *options, size_t option_count, FILE *out)
 {
-	static const struct conf_option config = { .name = "config", .type = CONF_TEXT, .metavar = "FILE",
-						   .help = "read options from one JSON object; flags win over it" };
+	static const struct conf_option config = {
+		.name = "config",
+		.type = CONF_TEXT,
+		.metavar = "FILE",
+		.help = "read options from one JSON object; flags win over it"
+	};
 	char   column[COLUMN_BYTES];
 	size_t width = synopsis(&config, column);
 	size_t i;
@@ -74,6 +81,7 @@ void conf_print(const struct conf *conf, FILE *out)
 		value_width = value > value_width ? value : value_width;
 	}
 	for (i = 0; i < conf->option_count; i++)
-		fprintf(out, "%-*s = %-*s  (%s)\n", (int)name_width, conf->options[i].name, (int)value_width,
-			value_format(&conf->options[i], &conf->values[i], buffer), source[conf->values[i].source]);
+		fprintf(out, "%-*s = %-*s  (%s)\n", (int)name_width, conf->options[i].name,
+			(int)value_width, value_format(&conf->options[i], &conf->values[i], buffer),
+			source[conf->values[i].source]);
 }
