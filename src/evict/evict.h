@@ -13,7 +13,8 @@
  *   host-order  never used since insertion goes before used, each by recency
  *
  * Cost     O(1) an insert, use, removal; a victim is O(1) plus the slots that `may` refuses.
- * Limits   slot numbers below capacity; nothing allocates after open.
+ * Limits   slot numbers below capacity; nothing allocates after open, but memory is touched only as slots come
+ *          into use: number them from 0.
  * Order    Depends on the sequence of calls alone.
  * Threads  None of its own: the owner's.
  */
@@ -29,13 +30,16 @@
 
 struct evict;
 
+/* A slot number plus one fits into 32 bits, with room to double. */
+#define EVICT_CAPACITY_MAX (UINT32_C(1) << 31)
+
 /* Names in the order above, NULL-terminated: the choices of every option that takes a policy. */
 extern const char *const evict_names[];
 
 /**
  * Open an order over slots 0 .. capacity - 1, all absent.
  *
- * Errors  KVS_E_INVALID  unknown name (lists the known) or capacity 0;  -ENOMEM.
+ * Errors  KVS_E_INVALID  unknown name (lists the known), capacity 0 or past EVICT_CAPACITY_MAX;  -ENOMEM.
  */
 int  evict_open(const char *name, uint32_t capacity, struct evict **ret_evict, struct kvs_error *err);
 void evict_close(struct evict *evict);
@@ -53,7 +57,7 @@ void evict_settle(struct evict *evict, const uint32_t *slots, uint32_t count);
 typedef bool evict_may(void *ctx, uint32_t slot);
 
 /**
- * Take out the slot that goes next; it is absent afterwards (and remembered by s3fifo).
+ * Take out the slot that goes next; it is absent afterwards (s3fifo remembers a one-time visitor).
  *
  * may, when not NULL, refuses slots that are pinned; they keep their place.  SLOT_NONE when no slot may go.
  */

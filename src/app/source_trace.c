@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests from a trace file: one JSON object a line, keys timestamp, input_length, output_length, hash_ids.
+ *
+ * Other keys are ignored, as traces grow them; these four are checked strictly.  What is not checked is that equal ids
+ * stand behind equal prefixes: that would need memory for the whole trace.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/line_file.h"
+#include "app/source_kind.h"
+
+/* An id of 20 digits, a comma and a blank for each page, and as much again for whatever else a line holds. */
+#define LINE_BYTES_MAX ((size_t)SOURCE_PAGES_MAX * 44)
+
+#define TOKENS_MAX ((json_int_t)SOURCE_PAGES_MAX * SOURCE_PAGE_TOKENS)
+
+/* 278 years: nanoseconds of it fit into 63 bits. */
+#define TIMESTAMP_MS_MAX ((json_int_t)1 << 43)
+
+struct trace {
+	struct source    source;
+	struct line_file lines;
+	char             name[80]; /* of the file, for messages: the end of a long path */
+	uint64_t         request_count;
+	uint64_t         timestamp_ms;
+	uint64_t         blank_line; /* number of the first blank line; 0: none yet */
+	uint64_t        *ids;
+	uint32_t         id_room;
+};
+
+static void keep_name(struct trace *trace, const char *path)
+{
+	const size_t bytes = strlen(path), room = sizeof(trace->name);
+
+	if (bytes < room)
+		memcpy(trace->name, path, bytes + 1);
+	else
+		snprintf(trace->name, room, "...%s", path + bytes - (room - 4));
+}
+
+/* A message quotes the file; a damaged one must not speak to the reader's terminal. */
+static void make_printable(char *text)
+{
+	for (; *text; text++) {
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			*text = '?';
+	}
+}
+
+/* A value as the line has it, cut short. */
+static const char *quote(const json_t *value, char buffer[32])
+{
+	size_t bytes = json_dumpb(value, buffer, 28, JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII);
+
+	if (bytes > 28) {
+		memcpy(buffer + 28, "...", 3);
+		bytes = 31;
+	}
+	buffer[bytes] = '\0';
+	return buffer;
+}
+
+static int want_integer(const char *field, const json_t *value, json_int_t min, json_int_t max, uint64_t *ret,
+			struct kvs_error *err)
+{
+	char buffer[32];
+
+	if (!json_is_integer(value) || json_integer_value(value) < min || json_integer_value(value) > max) {
+		return err_set(err, KVS_E_INVALID, "%s: %s is not an integer from %" PRId64 " to %" PRId64, field,
+			       quote(value, buffer), (int64_t)min, (int64_t)max);
+	}
+	*ret = (uint64_t)json_integer_value(value);
+	return 0;
+}
+
+/* NULL when the object lacks key; err says so. */
+static json_t *want_key(const json_t *object, const char *key, struct kvs_error *err)
+{
+	json_t *value = json_object_get(object, key);
+
+	if (!value) {
+		err_set(err, KVS_E_INVALID, "%s: missing; a request has timestamp, input_length, output_length and"
+			" hash_ids", key);
+	}
+	return value;
+}
+
+static int want_number(const json_t *object, const char *key, json_int_t min, json_int_t max, uint64_t *ret,
+		       struct kvs_error *err)
+{
+	const json_t *value = want_key(object, key, err);
+
+	return value ? want_integer(key, value, min, max, ret, err) : KVS_E_INVALID;
+}
+
+static int make_id_room(struct trace *trace, uint32_t count, struct kvs_error *err)
+{
+	uint32_t  room = trace->id_room ? trace->id_room : 256;
+	uint64_t *ids;
+
+	if (count <= trace->id_room)
+		return 0;
+	while (room < count)
+		room *= 2;
+	ids = realloc(trace->ids, room * sizeof(*ids));
+	if (!ids)
+		return err_set(err, -ENOMEM, "hash_ids: no memory for %u ids", count);
+	trace->ids = ids;
+	trace->id_room = room;
+	return 0;
+}
+
+static int read_ids(struct trace *trace, const json_t *object, struct source_request *request, struct kvs_error *err)
+{
+	const uint64_t expected = (request->input_tokens + SOURCE_PAGE_TOKENS - 1) / SOURCE_PAGE_TOKENS;
+	const json_t  *ids = want_key(object, "hash_ids", err);
+	uint32_t       i;
+	int            code;
+
+	if (!ids)
+		return KVS_E_INVALID;
+	if (!json_is_array(ids))
+		return err_set(err, KVS_E_INVALID, "hash_ids: not an array of integers");
+	if (json_array_size(ids) != expected) {
+		return err_set(err, KVS_E_INVALID, "hash_ids: %zu ids for input_length %" PRIu64 "; expected %" PRIu64
+			       ", one for each %u tokens begun", json_array_size(ids), request->input_tokens,
+			       expected, SOURCE_PAGE_TOKENS);
+	}
+	code = make_id_room(trace, (uint32_t)expected, err);
+	for (i = 0; code == 0 && i < expected; i++)
+		code = want_integer("hash_ids", json_array_get(ids, i), 0, INT64_MAX, &trace->ids[i], err);
+	request->page_count = (uint32_t)expected;
+	request->page_ids = trace->ids;
+	return code;
+}
+
+static int read_request(struct trace *trace, const json_t *object, struct source_request *request,
+			struct kvs_error *err)
+{
+	int code;
+
+	if (!json_is_object(object))
+		return err_set(err, KVS_E_INVALID, "not a JSON object; expected one request a line");
+	if ((code = want_number(object, "timestamp", 0, TIMESTAMP_MS_MAX, &request->timestamp_ms, err)) < 0 ||
+	    (code = want_number(object, "input_length", 1, TOKENS_MAX, &request->input_tokens, err)) < 0 ||
+	    (code = want_number(object, "output_length", 0, TOKENS_MAX, &request->output_tokens, err)) < 0)
+		return code;
+	if (request->timestamp_ms < trace->timestamp_ms) {
+		return err_set(err, KVS_E_INVALID, "timestamp: %" PRIu64 " after %" PRIu64 "; it must not go backwards",
+			       request->timestamp_ms, trace->timestamp_ms);
+	}
+	return read_ids(trace, object, request, err);
+}
+
+/* jansson costs 60 ms for the 12,031 lines and 288,500 ids of an hour of chat, so a parser of our own is not worth it. */
+static int parse(struct trace *trace, const char *line, size_t bytes, struct source_request *ret_request,
+		 struct kvs_error *err)
+{
+	struct source_request request = { .index = trace->request_count };
+	json_error_t          where;
+	json_t               *object = json_loadb(line, bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &where);
+	int                   code;
+
+	if (!object) {
+		make_printable(where.text);
+		return err_set(err, KVS_E_INVALID, "expected one JSON object: %s (column %d)", where.text, where.column);
+	}
+	code = read_request(trace, object, &request, err);
+	json_decref(object);
+	if (code == 0)
+		*ret_request = request;
+	return code;
+}
+
+static bool is_blank(const char *line, size_t bytes)
+{
+	size_t i;
+
+	for (i = 0; i < bytes; i++) {
+		if (!memchr(" \t\r", line[i], 3))
+			return false;
+	}
+	return true;
+}
+
+/* 1 and a line, 0 at the end.  Blank lines may close a file, but not stand between requests. */
+static int next_line(struct trace *trace, const char **ret_line, size_t *ret_bytes, struct kvs_error *err)
+{
+	int code;
+
+	while ((code = line_file_next(&trace->lines, ret_line, ret_bytes)) == 1) {
+		if (!is_blank(*ret_line, *ret_bytes))
+			break;
+		if (trace->blank_line == 0)
+			trace->blank_line = trace->lines.line;
+	}
+	if (code == KVS_E_FULL) {
+		return err_set(err, KVS_E_INVALID, "%s: line %" PRIu64 ": longer than %zu bytes; expected one request a"
+			       " line", trace->name, trace->lines.line, LINE_BYTES_MAX);
+	}
+	if (code < 0)
+		return err_set(err, code, "%s: cannot read: %s", trace->name, kvs_strerror(code));
+	if (code == 1 && trace->blank_line) {
+		return err_set(err, KVS_E_INVALID, "%s: line %" PRIu64 ": empty; expected one JSON object a line",
+			       trace->name, trace->blank_line);
+	}
+	return code;
+}
+
+static int trace_next(struct source *source, struct source_request *ret_request, struct kvs_error *err)
+{
+	struct trace *trace = (struct trace *)source;
+	const char   *line;
+	size_t        bytes;
+	int           code = next_line(trace, &line, &bytes, err);
+
+	if (code <= 0)
+		return code;
+	code = parse(trace, line, bytes, ret_request, err);
+	if (code < 0) {
+		err_prefix(err, "%s: line %" PRIu64, trace->name, trace->lines.line);
+		return code;
+	}
+	trace->timestamp_ms = ret_request->timestamp_ms;
+	trace->request_count++;
+	return 1;
+}
+
+static double trace_progress(const struct source *source)
+{
+	const struct trace *trace = (const struct trace *)source;
+
+	if (trace->lines.file_bytes == 0)
+		return 0;
+	/* A file that grows while it is read would pass its own end. */
+	if (trace->lines.taken_bytes >= trace->lines.file_bytes)
+		return 1;
+	return (double)trace->lines.taken_bytes / (double)trace->lines.file_bytes;
+}
+
+static void trace_close(struct source *source)
+{
+	struct trace *trace = (struct trace *)source;
+
+	line_file_close(&trace->lines);
+	free(trace->ids);
+	free(trace);
+}
+
+static const struct source_kind trace_kind = { trace_next, trace_progress, trace_close };
+
+int source_open_trace(const char *path, struct source **ret_source, struct kvs_error *err)
+{
+	struct trace *trace = calloc(1, sizeof(*trace));
+	int           code;
+
+	if (!trace)
+		return err_set(err, -ENOMEM, "trace: no memory");
+	trace->source.kind = &trace_kind;
+	keep_name(trace, path);
+	code = line_file_open(&trace->lines, path, LINE_BYTES_MAX);
+	if (code < 0) {
+		err_set(err, code, "%s: cannot open: %s", trace->name, kvs_strerror(code));
+		free(trace);
+		return code;
+	}
+	*ret_source = &trace->source;
+	return 0;
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of policies, and what they share: queues, presence, counts. */
+#include "evict/evict.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "evict/policy.h"
+
+#define POLICIES(X) \
+	X("lru", evict_lru) \
+	X("fifo", evict_fifo) \
+	X("lru-leaf", evict_lru_leaf) \
+	X("s3fifo", evict_s3fifo) \
+	X("host-order", evict_host_order)
+
+const char *const evict_names[] = {
+#define NAME(name, policy) name,
+	POLICIES(NAME)
+#undef NAME
+	NULL
+};
+
+static const struct evict_policy *const policies[] = {
+#define POLICY(name, policy) &(policy),
+	POLICIES(POLICY)
+#undef POLICY
+};
+
+#define WORD(name, policy) " " name
+static const char known_words[] = POLICIES(WORD);
+#undef WORD
+
+static const struct evict_policy *policy_of(const char *name)
+{
+	size_t i;
+
+	for (i = 0; evict_names[i]; i++) {
+		if (strcmp(evict_names[i], name) == 0)
+			return policies[i];
+	}
+	return NULL;
+}
+
+int evict_open(const char *name, uint32_t capacity, struct evict **ret_evict, struct kvs_error *err)
+{
+	const struct evict_policy *policy = policy_of(name);
+	struct evict              *evict;
+	uint8_t                    q;
+
+	if (!policy)
+		return err_set(err, KVS_E_INVALID, "policy: \"%.40s\" is not known; use one of:%s", name, known_words);
+	if (capacity == 0 || capacity > EVICT_CAPACITY_MAX)
+		return err_set(err, KVS_E_INVALID, "capacity: %u blocks; use 1 to %u", capacity, EVICT_CAPACITY_MAX);
+	evict = calloc(1, sizeof(*evict));
+	if (!evict)
+		return err_set(err, -ENOMEM, "capacity: no memory for the order of %u blocks", capacity);
+	evict->policy = policy;
+	evict->capacity = capacity;
+	for (q = 0; q < EVICT_QUEUES; q++)
+		list_init(&evict->queues[q]);
+	evict->links = malloc(capacity * sizeof(*evict->links));
+	evict->notes = malloc(capacity * sizeof(*evict->notes));
+	if (!evict->links || !evict->notes || (policy->prepare && policy->prepare(evict) < 0)) {
+		evict_close(evict);
+		return err_set(err, -ENOMEM, "capacity: no memory for the order of %u blocks", capacity);
+	}
+	*ret_evict = evict;
+	return 0;
+}
+
+void evict_close(struct evict *evict)
+{
+	if (!evict)
+		return;
+	ghost_close(&evict->ghost);
+	free(evict->hashes);
+	free(evict->notes);
+	free(evict->links);
+	free(evict);
+}
+
+void evict_push(struct evict *evict, uint32_t slot, uint8_t queue)
+{
+	list_push_tail(&evict->queues[queue], evict->links, slot);
+	evict->notes[slot].queue = queue;
+}
+
+void evict_unlink(struct evict *evict, uint32_t slot)
+{
+	list_remove(&evict->queues[evict->notes[slot].queue], evict->links, slot);
+}
+
+void evict_move(struct evict *evict, uint32_t slot, uint8_t queue)
+{
+	evict_unlink(evict, slot);
+	evict_push(evict, slot, queue);
+}
+
+uint32_t evict_first(struct evict *evict, uint8_t queue, evict_may *may, void *ctx)
+{
+	uint32_t slot;
+
+	for (slot = evict->queues[queue].head; slot != SLOT_NONE; slot = evict->links[slot].next) {
+		if (may && !may(ctx, slot))
+			continue;
+		evict_unlink(evict, slot);
+		break;
+	}
+	return slot;
+}
+
+void evict_line_insert(struct evict *evict, uint32_t slot, uint64_t hash)
+{
+	(void)hash;
+	evict_push(evict, slot, 0);
+}
+
+void evict_line_touch(struct evict *evict, uint32_t slot)
+{
+	evict_move(evict, slot, 0);
+}
+
+uint32_t evict_line_victim(struct evict *evict, evict_may *may, void *ctx)
+{
+	return evict_first(evict, 0, may, ctx);
+}
+
+/* Owners take the lowest free slot, so slots come into use in order and this loop runs once for each. */
+static void make_known(struct evict *evict, uint32_t slot)
+{
+	for (; evict->known <= slot; evict->known++)
+		evict->links[evict->known] = (struct link){ .prev = evict->known, .next = evict->known };
+}
+
+void evict_insert(struct evict *evict, uint32_t slot, uint64_t hash)
+{
+	KVS_ASSERT_CMP(slot, <, evict->capacity);
+	KVS_ASSERT(!evict_present(evict, slot));
+	make_known(evict, slot);
+	evict->notes[slot] = (struct evict_note){ 0 };
+	evict->policy->insert(evict, slot, hash);
+	evict->count++;
+}
+
+void evict_touch(struct evict *evict, uint32_t slot)
+{
+	KVS_ASSERT(evict_present(evict, slot));
+	if (evict->policy->touch)
+		evict->policy->touch(evict, slot);
+}
+
+void evict_remove(struct evict *evict, uint32_t slot)
+{
+	KVS_ASSERT(evict_present(evict, slot));
+	evict_unlink(evict, slot);
+	evict->count--;
+}
+
+void evict_settle(struct evict *evict, const uint32_t *slots, uint32_t count)
+{
+	if (evict->policy->settle)
+		evict->policy->settle(evict, slots, count);
+}
+
+uint32_t evict_victim(struct evict *evict, evict_may *may, void *ctx)
+{
+	const uint32_t slot = evict->policy->victim(evict, may, ctx);
+
+	if (slot != SLOT_NONE) {
+		KVS_ASSERT(!evict_present(evict, slot));
+		evict->count--;
+	}
+	return slot;
+}
+
+bool evict_present(const struct evict *evict, uint32_t slot)
+{
+	return slot < evict->known && list_is_linked(evict->links, slot);
+}
+
+uint32_t evict_count(const struct evict *evict)
+{
+	return evict->count;
+}
+
+size_t evict_bytes(const struct evict *evict)
+{
+	const size_t slot_bytes =
+		sizeof(*evict->links) + sizeof(*evict->notes) + (evict->hashes ? sizeof(*evict->hashes) : 0);
+
+	return sizeof(*evict) + evict->capacity * slot_bytes + ghost_bytes(&evict->ghost);
+}
+
+void evict_audit(const struct evict *evict)
+{
+	uint32_t in_queues = 0, linked = 0;
+	uint32_t slot;
+	uint8_t  q;
+
+	for (q = 0; q < EVICT_QUEUES; q++) {
+		list_audit(&evict->queues[q], evict->links, evict->known);
+		in_queues += evict->queues[q].count;
+		for (slot = evict->queues[q].head; slot != SLOT_NONE; slot = evict->links[slot].next)
+			KVS_ASSERT_CMP(evict->notes[slot].queue, ==, q);
+	}
+	for (slot = 0; slot < evict->known; slot++)
+		linked += list_is_linked(evict->links, slot);
+	KVS_ASSERT_CMP(in_queues, ==, evict->count);
+	KVS_ASSERT_CMP(linked, ==, evict->count);
+	ghost_audit(&evict->ghost);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * S3-FIFO (Yang et al., SOSP 2023): three queues that are only ever pushed and popped.
+ *
+ * A newcomer enters the small queue.  At its end it moves on to the main queue if it was used meanwhile, else it
+ * leaves and the ghost keeps its name; who comes back while remembered goes to the main queue directly.  The main queue
+ * gives a used slot another round for each use.  What leaves the main queue is not remembered: it had its chance.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "evict/policy.h"
+
+enum { QUEUE_SMALL, QUEUE_MAIN };
+
+/* Two bits a slot in the paper: more uses than that buy no further rounds. */
+#define USES_MAX 3
+
+/* As in the paper.  One use instead was tried on an hour of chat: 0.3 points better for a small cache, 2 worse for a large. */
+#define USES_TO_STAY 2
+
+static uint32_t at_least_one(uint32_t count)
+{
+	return count ? count : 1;
+}
+
+static uint32_t small_target(const struct evict *evict)
+{
+	return at_least_one(evict->capacity / 10);
+}
+
+static int prepare(struct evict *evict)
+{
+	/* As many names as the main queue has slots. */
+	const uint32_t name_count = at_least_one(evict->capacity - small_target(evict));
+
+	evict->hashes = malloc(evict->capacity * sizeof(*evict->hashes));
+	return evict->hashes ? ghost_open(&evict->ghost, name_count) : -ENOMEM;
+}
+
+static void insert(struct evict *evict, uint32_t slot, uint64_t hash)
+{
+	evict->hashes[slot] = hash;
+	evict_push(evict, slot, ghost_take(&evict->ghost, hash) ? QUEUE_MAIN : QUEUE_SMALL);
+}
+
+static void touch(struct evict *evict, uint32_t slot)
+{
+	if (evict->notes[slot].uses < USES_MAX)
+		evict->notes[slot].uses++;
+}
+
+static uint32_t victim_small(struct evict *evict, evict_may *may, void *ctx)
+{
+	uint32_t slot, next;
+
+	for (slot = evict->queues[QUEUE_SMALL].head; slot != SLOT_NONE; slot = next) {
+		next = evict->links[slot].next;
+		if (may && !may(ctx, slot))
+			continue;
+		if (evict->notes[slot].uses < USES_TO_STAY) {
+			evict_unlink(evict, slot);
+			ghost_add(&evict->ghost, evict->hashes[slot]);
+			return slot;
+		}
+		evict->notes[slot].uses = 0;
+		evict_move(evict, slot, QUEUE_MAIN);
+	}
+	return SLOT_NONE;
+}
+
+/* A slot sent to the tail is met again by the same walk, one use poorer, so the walk ends. */
+static uint32_t victim_main(struct evict *evict, evict_may *may, void *ctx)
+{
+	uint32_t slot, next;
+
+	for (slot = evict->queues[QUEUE_MAIN].head; slot != SLOT_NONE; slot = next) {
+		if (may && !may(ctx, slot)) {
+			next = evict->links[slot].next;
+			continue;
+		}
+		if (evict->notes[slot].uses == 0) {
+			evict_unlink(evict, slot);
+			return slot;
+		}
+		evict->notes[slot].uses--;
+		next = evict->links[slot].next == SLOT_NONE ? slot : evict->links[slot].next;
+		evict_move(evict, slot, QUEUE_MAIN);
+	}
+	return SLOT_NONE;
+}
+
+static uint32_t victim(struct evict *evict, evict_may *may, void *ctx)
+{
+	uint32_t slot = SLOT_NONE;
+
+	if (evict->queues[QUEUE_SMALL].count >= small_target(evict))
+		slot = victim_small(evict, may, ctx);
+	if (slot == SLOT_NONE)
+		slot = victim_main(evict, may, ctx);
+	/* The main queue is empty or pinned: the small one pays although it is below its share. */
+	return slot == SLOT_NONE ? victim_small(evict, may, ctx) : slot;
+}
+
+const struct evict_policy evict_s3fifo = { .prepare = prepare, .insert = insert, .touch = touch, .victim = victim };

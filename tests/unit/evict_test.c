@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Each policy's order on sequences short enough to check by hand.  Slots are written as letters: a is slot 0. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "evict/evict.h"
+
+static bool not_in(void *ctx, uint32_t slot)
+{
+	return strchr(ctx, 'a' + (int)slot) == NULL;
+}
+
+static struct evict *open_order(const char *name, uint32_t capacity)
+{
+	struct evict    *evict = NULL;
+	struct kvs_error err;
+
+	assert_int_equal(evict_open(name, capacity, &evict, &err), 0);
+	return evict;
+}
+
+/* A slot's content is named after its letter. */
+static void insert(struct evict *evict, const char *letters)
+{
+	for (; *letters; letters++)
+		evict_insert(evict, (uint32_t)(*letters - 'a'), (uint64_t)*letters);
+}
+
+static void touch(struct evict *evict, const char *letters)
+{
+	for (; *letters; letters++)
+		evict_touch(evict, (uint32_t)(*letters - 'a'));
+}
+
+/* The next victims are these letters, in this order. */
+static void leave(struct evict *evict, const char *letters)
+{
+	for (; *letters; letters++) {
+		evict_audit(evict);
+		assert_int_equal(evict_victim(evict, NULL, NULL), *letters - 'a');
+	}
+	evict_audit(evict);
+}
+
+static void lru_lets_the_least_recently_used_go(void **state)
+{
+	struct evict *evict = open_order("lru", 4);
+
+	(void)state;
+	insert(evict, "abcd");
+	touch(evict, "ac");
+	leave(evict, "bdac");
+	assert_int_equal(evict_victim(evict, NULL, NULL), SLOT_NONE);
+	evict_close(evict);
+}
+
+static void fifo_ignores_uses(void **state)
+{
+	struct evict *evict = open_order("fifo", 4);
+
+	(void)state;
+	insert(evict, "abcd");
+	touch(evict, "abca");
+	leave(evict, "ab");
+	insert(evict, "a");
+	leave(evict, "cda");
+	evict_close(evict);
+}
+
+static void leaf_lru_eats_a_chain_from_its_end(void **state)
+{
+	const uint32_t chain[] = { 0, 1, 2, 5 };
+	struct evict  *evict = open_order("lru-leaf", 6);
+
+	(void)state;
+	insert(evict, "abcd");
+	/* Slot 5 was never inserted: a chain may name what has left meanwhile. */
+	evict_settle(evict, chain, 4);
+	leave(evict, "dcba");
+	evict_close(evict);
+}
+
+static void settle_means_nothing_to_the_others(void **state)
+{
+	const char *const names[] = { "lru", "fifo", "s3fifo", "host-order" };
+	const uint32_t    chain[] = { 0, 1, 2 };
+	size_t            i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_COUNT(names); i++) {
+		struct evict *evict = open_order(names[i], 3);
+
+		insert(evict, "abc");
+		evict_settle(evict, chain, 3);
+		leave(evict, "abc");
+		evict_close(evict);
+	}
+}
+
+static void host_order_keeps_what_was_used(void **state)
+{
+	struct evict *evict = open_order("host-order", 5);
+
+	(void)state;
+	insert(evict, "abcde");
+	touch(evict, "bab");
+	leave(evict, "cdeab");
+	/* A new life starts unused. */
+	insert(evict, "ab");
+	touch(evict, "a");
+	leave(evict, "ba");
+	evict_close(evict);
+}
+
+/* Capacity 10: the small queue's share is one slot, so it pays whenever it holds anything. */
+static void s3fifo_promotes_on_the_way_out(void **state)
+{
+	struct evict *evict = open_order("s3fifo", 10);
+
+	(void)state;
+	insert(evict, "abcd");
+	touch(evict, "abb");
+	/* a was used once only; b moves on to the main queue with a clean slate. */
+	leave(evict, "acdb");
+	evict_close(evict);
+}
+
+static void s3fifo_remembers_one_time_visitors(void **state)
+{
+	struct evict *evict = open_order("s3fifo", 10);
+
+	(void)state;
+	insert(evict, "ab");
+	leave(evict, "a");
+	insert(evict, "acd");
+	/* a came back while remembered, so it entered the main queue: the small one pays first. */
+	leave(evict, "bcda");
+	/* What leaves the main queue is not remembered: a starts small again and goes first. */
+	insert(evict, "ae");
+	leave(evict, "ae");
+	evict_close(evict);
+}
+
+/* The ghost of capacity 10 holds nine names; the tenth pushes the first out. */
+static void s3fifo_ghost_is_bounded(void **state)
+{
+	struct evict *evict = open_order("s3fifo", 10);
+	uint64_t      name;
+
+	(void)state;
+	for (name = 1; name <= 10; name++) {
+		evict_insert(evict, 0, name);
+		assert_int_equal(evict_victim(evict, NULL, NULL), 0);
+	}
+	evict_insert(evict, 0, 1);  /* forgotten: small */
+	evict_insert(evict, 1, 2);  /* remembered: main */
+	evict_insert(evict, 2, 99); /* new: small */
+	leave(evict, "acb");
+	evict_close(evict);
+}
+
+static void s3fifo_main_gives_a_round_a_use(void **state)
+{
+	struct evict *evict = open_order("s3fifo", 10);
+
+	(void)state;
+	insert(evict, "abc");
+	leave(evict, "abc");
+	insert(evict, "abc"); /* all in the main queue now */
+	touch(evict, "aac");
+	leave(evict, "bca");
+	evict_close(evict);
+}
+
+static void s3fifo_forgets_what_its_owner_removed(void **state)
+{
+	struct evict *evict = open_order("s3fifo", 10);
+
+	(void)state;
+	insert(evict, "ab");
+	evict_remove(evict, 0);
+	insert(evict, "a");
+	leave(evict, "ba");
+	evict_close(evict);
+}
+
+static void pinned_slots_keep_their_place(void **state)
+{
+	static char ab[] = "ab", all[] = "abcd";
+	size_t      i;
+
+	(void)state;
+	for (i = 0; evict_names[i]; i++) {
+		struct evict *evict = open_order(evict_names[i], 4);
+
+		insert(evict, "abcd");
+		assert_int_equal(evict_victim(evict, not_in, ab), 2);
+		assert_int_equal(evict_victim(evict, not_in, all), SLOT_NONE);
+		assert_int_equal(evict_count(evict), 3);
+		leave(evict, "abd");
+		evict_close(evict);
+	}
+}
+
+/* A pinned slot that was used is not even promoted: its uses count when it is met unpinned. */
+static void s3fifo_leaves_pinned_slots_alone(void **state)
+{
+	static char   a[] = "a";
+	struct evict *evict = open_order("s3fifo", 10);
+
+	(void)state;
+	insert(evict, "abc");
+	touch(evict, "aa");
+	assert_int_equal(evict_victim(evict, not_in, a), 1);
+	leave(evict, "ca");
+	evict_close(evict);
+}
+
+static void presence_and_counts(void **state)
+{
+	struct evict *evict = open_order("lru", 100);
+
+	(void)state;
+	assert_false(evict_present(evict, 50));
+	evict_insert(evict, 50, 0);
+	assert_true(evict_present(evict, 50));
+	assert_false(evict_present(evict, 49));
+	assert_false(evict_present(evict, SLOT_NONE));
+	assert_int_equal(evict_count(evict), 1);
+	evict_remove(evict, 50);
+	assert_false(evict_present(evict, 50));
+	assert_int_equal(evict_count(evict), 0);
+	assert_true(evict_bytes(evict) >= 100 * sizeof(struct link));
+	evict_close(evict);
+	evict_close(NULL);
+}
+
+static void open_refuses(void **state)
+{
+	struct evict    *evict = NULL;
+	struct kvs_error err;
+
+	(void)state;
+	assert_int_equal(evict_open("mru", 4, &evict, &err), KVS_E_INVALID);
+	assert_string_equal(err.message,
+			    "policy: \"mru\" is not known; use one of: lru fifo lru-leaf s3fifo host-order");
+	assert_int_equal(evict_open("lru", 0, &evict, &err), KVS_E_INVALID);
+	assert_int_equal(evict_open("lru", EVICT_CAPACITY_MAX + 1, &evict, NULL), KVS_E_INVALID);
+	assert_null(evict);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lru_lets_the_least_recently_used_go),
+		cmocka_unit_test(fifo_ignores_uses),
+		cmocka_unit_test(leaf_lru_eats_a_chain_from_its_end),
+		cmocka_unit_test(settle_means_nothing_to_the_others),
+		cmocka_unit_test(host_order_keeps_what_was_used),
+		cmocka_unit_test(s3fifo_promotes_on_the_way_out),
+		cmocka_unit_test(s3fifo_remembers_one_time_visitors),
+		cmocka_unit_test(s3fifo_ghost_is_bounded),
+		cmocka_unit_test(s3fifo_main_gives_a_round_a_use),
+		cmocka_unit_test(s3fifo_forgets_what_its_owner_removed),
+		cmocka_unit_test(pinned_slots_keep_their_place),
+		cmocka_unit_test(s3fifo_leaves_pinned_slots_alone),
+		cmocka_unit_test(presence_and_counts),
+		cmocka_unit_test(open_refuses),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
