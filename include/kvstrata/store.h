@@ -43,6 +43,8 @@ struct kvs_store_limits {
 	uint64_t memory_bytes;    /* index and buffers the store keeps in memory */
 	bool     failures_retire; /* a failed or malformed call has stopped touching spans */
 	bool     persistent;      /* objects outlive a clean close */
+	bool     verified;        /* every get is checked; false only where a test switched it off */
+	bool     direct;          /* payload goes past the page cache (O_DIRECT); false in memory and where files cannot */
 };
 
 struct kvs_store;
@@ -52,6 +54,7 @@ struct kvs_store;
  *
  * Errors   exists, get, put and remove return 0 when result[] is filled, or a negative code when nothing
  *          was done; then every result is UNKNOWN and *ret_retired still tells the truth about the spans.
+ *          KVS_E_INVALID: a span is empty, larger than the block size of the open, or not aligned as the store needs it.
  */
 struct kvs_store_ops {
 	const char *name;
@@ -68,7 +71,10 @@ struct kvs_store_ops {
 	int (*get)(struct kvs_store *store, const struct kvs_key *key, const struct kvs_span *span, uint32_t count,
 		   enum kvs_result *result, bool *ret_retired);
 
-	/* Create-only: an object that exists stays as it is and the result is EXISTS. */
+	/*
+	 * Create-only: an object that exists stays as it is and the result is EXISTS.  While another call writes the key,
+	 * the result is UNKNOWN: it is not stored yet, and that write may fail.
+	 */
 	int (*put)(struct kvs_store *store, const struct kvs_key *key, const struct kvs_span *span, uint32_t count,
 		   enum kvs_result *result, bool *ret_retired);
 
