@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The byte stream of a page is cut into pieces of at most PIECE_TOKENS tokens on the stack.  A page of the usual 128 to 512
- * tokens without extra keys is one piece and one call into libcrypto; everything else streams.
+ * The byte stream of a page is cut into pieces of at most PIECE_TOKENS tokens on the stack.  A page of
+ * the usual 128 to 512 tokens without extra keys is one piece and one call into libcrypto; everything
+ * else streams.
  */
 #include "key/key.h"
 
@@ -17,7 +18,10 @@
 /* Length and digest of the prior, and the token count. */
 #define HEAD_BYTES (4 + SHA256_BYTES + 4)
 
-/* Raised when equal identities must no longer mean equal objects: a change of the hash chain or of what blocks hold. */
+/*
+ * Raised when equal identities must no longer mean equal objects: a change of the hash chain or of what
+ * blocks hold.
+ */
 #define COMPATIBILITY_EPOCH 1u
 
 static_assert(sizeof(struct kvs_key) == 56, "keys are hashed and compared as bytes: no padding");
@@ -98,7 +102,8 @@ void prefix_hash_chain(const struct prefix_hash *prior, const int32_t *tokens, u
 	uint32_t page;
 
 	for (page = 0; page < page_count; page++) {
-		prefix_hash_page(prior, tokens + (size_t)page * page_tokens, page_tokens, NULL, 0, &ret_hashes[page]);
+		prefix_hash_page(prior, tokens + (size_t)page * page_tokens, page_tokens, NULL, 0,
+				 &ret_hashes[page]);
 		prior = &ret_hashes[page];
 	}
 }
@@ -126,8 +131,8 @@ void key_namespace(const char *identity, struct kvs_namespace *ret_space)
 	memcpy(ret_space->byte, digest, sizeof(ret_space->byte));
 }
 
-void key_make(const struct kvs_namespace *space, const struct prefix_hash *hash, uint32_t group, uint32_t offset,
-	      struct kvs_key *ret_key)
+void key_make(const struct kvs_namespace *space, const struct prefix_hash *hash, uint32_t group,
+	      uint32_t offset, struct kvs_key *ret_key)
 {
 	*ret_key = (struct kvs_key){ .space = *space, .group = group, .offset = offset };
 	memcpy(ret_key->hash, hash->byte, sizeof(ret_key->hash));

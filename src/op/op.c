@@ -73,7 +73,8 @@ static int mask_check(const char *name, const struct op_mask *mask, uint32_t key
 
 	if (bit == OP_KEYS_MAX)
 		return 0;
-	return err_set(err, KVS_E_PROTO, "fact.%s: bit %zu is set; the op has %" PRIu32 " keys", name, bit, key_count);
+	return err_set(err, KVS_E_PROTO, "fact.%s: bit %zu is set; the op has %" PRIu32 " keys",
+		       name, bit, key_count);
 }
 
 /* Only a GET reads, so only a GET may speak of what it read. */

@@ -37,8 +37,9 @@ static void flip_byte(const struct fault *fault, uint64_t number, const struct k
 	((uint8_t *)span->ptr)[mix64(fault->plan.seed ^ number) % span->bytes] ^= 1;
 }
 
-static int fault_get(struct kvs_store *store, const struct kvs_key *key, const struct kvs_span *span, uint32_t count,
-		     enum kvs_result *result, bool *ret_retired)
+static int fault_get(struct kvs_store *store, const struct kvs_key *key,
+		     const struct kvs_span *span, uint32_t count, enum kvs_result *result,
+		     bool *ret_retired)
 {
 	struct fault *fault = fault_of(store);
 	bool          retired = true;
@@ -60,8 +61,9 @@ static int fault_get(struct kvs_store *store, const struct kvs_key *key, const s
 	return 0;
 }
 
-static int fault_put(struct kvs_store *store, const struct kvs_key *key, const struct kvs_span *span, uint32_t count,
-		     enum kvs_result *result, bool *ret_retired)
+static int fault_put(struct kvs_store *store, const struct kvs_key *key,
+		     const struct kvs_span *span, uint32_t count, enum kvs_result *result,
+		     bool *ret_retired)
 {
 	struct fault *fault = fault_of(store);
 	bool          retired = true;
@@ -84,14 +86,16 @@ static int fault_put(struct kvs_store *store, const struct kvs_key *key, const s
 	return 0;
 }
 
-static int fault_exists(struct kvs_store *store, const struct kvs_key *key, uint32_t count, enum kvs_result *result)
+static int fault_exists(struct kvs_store *store, const struct kvs_key *key, uint32_t count,
+			enum kvs_result *result)
 {
 	struct kvs_store *inner = fault_of(store)->inner;
 
 	return inner->ops->exists(inner, key, count, result);
 }
 
-static int fault_remove(struct kvs_store *store, const struct kvs_key *key, uint32_t count, enum kvs_result *result)
+static int fault_remove(struct kvs_store *store, const struct kvs_key *key, uint32_t count,
+			enum kvs_result *result)
 {
 	struct kvs_store *inner = fault_of(store)->inner;
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches over slots.  Functions named *_locked run under the mutex; all others take it themselves or need none. */
+/*
+ * Batches over slots.  Functions named *_locked run under the mutex; all others take it themselves or
+ * need none.
+ */
 #include "store/slotted.h"
 
 #include <errno.h>
@@ -27,8 +30,8 @@ static bool spans_valid(const struct slotted *s, const struct kvs_span *span, ui
 }
 
 /* All I/O below is synchronous: when a call returns, no span is touched any more, however it went. */
-static int batch_begin(struct slotted *s, const struct kvs_span *span, uint32_t count, enum kvs_result *result,
-		       bool *ret_retired)
+static int batch_begin(struct slotted *s, const struct kvs_span *span, uint32_t count,
+		       enum kvs_result *result, bool *ret_retired)
 {
 	uint32_t i;
 
@@ -40,7 +43,8 @@ static int batch_begin(struct slotted *s, const struct kvs_span *span, uint32_t 
 	return KVS_E_INVALID;
 }
 
-int slotted_exists(struct kvs_store *store, const struct kvs_key *key, uint32_t count, enum kvs_result *result)
+int slotted_exists(struct kvs_store *store, const struct kvs_key *key, uint32_t count,
+		   enum kvs_result *result)
 {
 	struct slotted *s = slotted_of(store);
 	uint32_t        i;
@@ -79,7 +83,8 @@ static bool reading_begin(struct slotted *s, const struct kvs_key *key, struct r
 	return slot != SLOT_NONE;
 }
 
-static enum kvs_result read_verified(struct slotted *s, const struct reading *reading, const struct kvs_span *span)
+static enum kvs_result read_verified(struct slotted *s, const struct reading *reading,
+				     const struct kvs_span *span)
 {
 	uint8_t *const payload = span->ptr;
 	int            rc;
@@ -93,7 +98,8 @@ static enum kvs_result read_verified(struct slotted *s, const struct reading *re
 		return KVS_RESULT_FAILED;
 	if (reading->flip)
 		payload[span->bytes / 2] ^= 1;
-	if (s->verify && object_checksum(&reading->object.key, payload, reading->object.bytes) != reading->object.checksum)
+	if (s->verify && object_checksum(&reading->object.key, payload, reading->object.bytes) !=
+				 reading->object.checksum)
 		return KVS_RESULT_CORRUPT;
 	return KVS_RESULT_DONE;
 }
@@ -135,8 +141,8 @@ static enum kvs_result get_one(struct slotted *s, const struct kvs_key *key, con
 	return result;
 }
 
-int slotted_get(struct kvs_store *store, const struct kvs_key *key, const struct kvs_span *span, uint32_t count,
-		enum kvs_result *result, bool *ret_retired)
+int slotted_get(struct kvs_store *store, const struct kvs_key *key, const struct kvs_span *span,
+		uint32_t count, enum kvs_result *result, bool *ret_retired)
 {
 	struct slotted *s = slotted_of(store);
 	uint32_t        i;
@@ -168,11 +174,15 @@ static enum kvs_result put_one(struct slotted *s, const struct kvs_key *key, con
 	if (result != KVS_RESULT_DONE)
 		return result;
 
-	/* The evicted header goes first, so that it never names the new bytes; when it stays, their checksum tells. */
+	/*
+	 * The evicted header goes first, so that it never names the new bytes; when it stays, their
+	 * checksum tells.
+	 */
 	if (claim.evicted)
 		(void)s->medium->ops->erase(s->medium, claim.slot);
 	object.checksum = object_checksum(key, span->ptr, object.bytes);
-	result = write_result(s->medium->ops->write(s->medium, claim.slot, claim.sequence, &object, span->ptr));
+	result = write_result(
+		s->medium->ops->write(s->medium, claim.slot, claim.sequence, &object, span->ptr));
 
 	os_mutex_lock(&s->mutex);
 	if (result == KVS_RESULT_DONE)
@@ -183,8 +193,8 @@ static enum kvs_result put_one(struct slotted *s, const struct kvs_key *key, con
 	return result;
 }
 
-int slotted_put(struct kvs_store *store, const struct kvs_key *key, const struct kvs_span *span, uint32_t count,
-		enum kvs_result *result, bool *ret_retired)
+int slotted_put(struct kvs_store *store, const struct kvs_key *key, const struct kvs_span *span,
+		uint32_t count, enum kvs_result *result, bool *ret_retired)
 {
 	struct slotted *s = slotted_of(store);
 	uint32_t        i;
@@ -213,7 +223,8 @@ static enum kvs_result remove_one(struct slotted *s, const struct kvs_key *key)
 	return rc < 0 ? KVS_RESULT_FAILED : KVS_RESULT_DONE;
 }
 
-int slotted_remove(struct kvs_store *store, const struct kvs_key *key, uint32_t count, enum kvs_result *result)
+int slotted_remove(struct kvs_store *store, const struct kvs_key *key, uint32_t count,
+		   enum kvs_result *result)
 {
 	struct slotted *s = slotted_of(store);
 	uint32_t        i;

@@ -143,12 +143,15 @@ int slotted_count(uint64_t capacity_bytes, uint64_t fixed_bytes, uint64_t slot_b
 	units_format_size(capacity_bytes, capacity);
 	units_format_size(block_bytes, block);
 	if (count == 0) {
-		return err_set(err, KVS_E_INVALID, "store.capacity: %s holds no block of %s; at least %s is needed",
+		return err_set(err, KVS_E_INVALID,
+			       "store.capacity: %s holds no block of %s; at least %s is needed",
 			       capacity, block, units_format_size(fixed_bytes + slot_bytes, limit));
 	}
 	if (count > SLOTTED_OBJECTS_MAX) {
-		return err_set(err, KVS_E_INVALID, "store.capacity: %s is more than %s blocks of %s, the limit of the index",
-			       capacity, units_format_count(SLOTTED_OBJECTS_MAX, limit), block);
+		return err_set(
+			err, KVS_E_INVALID,
+			"store.capacity: %s is more than %s blocks of %s, the limit of the index",
+			capacity, units_format_count(SLOTTED_OBJECTS_MAX, limit), block);
 	}
 	*ret_count = (uint32_t)count;
 	return 0;
@@ -162,7 +165,8 @@ static int tables_open(struct slotted *s, const char *evict_policy, struct kvs_e
 	s->records = calloc(count, sizeof(*s->records));
 	s->free_links = malloc(count * sizeof(*s->free_links));
 	if (!s->records || !s->free_links ||
-	    map_open(&s->index, count, &s->records->object.key, sizeof(*s->records), sizeof(struct kvs_key)) < 0)
+	    map_open(&s->index, count, &s->records->object.key, sizeof(*s->records),
+		     sizeof(struct kvs_key)) < 0)
 		return err_set(err, -ENOMEM, "store: no memory for an index of %u blocks", count);
 	list_init(&s->free);
 	list_links_init(s->free_links, count);
@@ -195,7 +199,8 @@ int slotted_open(const struct kvs_store_ops *ops, struct medium *medium, const s
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return err_set(err, -ENOMEM, "store: no memory");
-	*s = (struct slotted){ .store = { ops }, .medium = medium, .traits = *traits, .corrupt_every = corrupt_every,
+	*s = (struct slotted){ .store = { ops }, .medium = medium, .traits = *traits,
+			       .corrupt_every = corrupt_every,
 			       .verify = verify };
 	rc = tables_open(s, setup->evict_policy, err);
 	if (rc < 0) {
@@ -235,7 +240,8 @@ void slotted_describe(struct kvs_store *store, struct kvs_store_limits *ret_limi
 		.object_count = s->object_count,
 		.evicted_objects = s->evicted_objects,
 		.corrupt_objects = s->corrupt_objects,
-		.memory_bytes = index_bytes(s) + (s->traits.persistent ? 0 : s->peak_slots * s->traits.block_bytes),
+		.memory_bytes = index_bytes(s) +
+				(s->traits.persistent ? 0 : s->peak_slots * s->traits.block_bytes),
 		.failures_retire = true,
 		.persistent = s->traits.persistent,
 		.verified = s->verify,

@@ -26,11 +26,14 @@ static int options_parse(char *text, struct store_spec *spec, struct kvs_error *
 		char *value;
 
 		if (spec->option_count == SPEC_OPTIONS_MAX)
-			return err_set(err, KVS_E_INVALID, "store: has more than %u options", SPEC_OPTIONS_MAX);
+			return err_set(err, KVS_E_INVALID, "store: has more than %u options",
+				       SPEC_OPTIONS_MAX);
 		next = cut(text, '&');
 		value = cut(text, '=');
 		if (!value)
-			return err_set(err, KVS_E_INVALID, "store: option \"%.64s\" has no value; write key=value", text);
+			return err_set(err, KVS_E_INVALID,
+				       "store: option \"%.64s\" has no value; write key=value",
+				       text);
 		spec->options[spec->option_count++] = (struct spec_option){ text, value };
 	}
 	return 0;
@@ -68,7 +71,8 @@ static int refuse_unknown(const char *key, const char *kind, const char *const *
 
 	for (; *known && used < sizeof(list); known++)
 		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", used ? ", " : "", *known);
-	return err_set(err, KVS_E_INVALID, "store: \"%.64s\" is not an option of %s; use %s", key, kind, list);
+	return err_set(err, KVS_E_INVALID, "store: \"%.64s\" is not an option of %s; use %s", key,
+		       kind, list);
 }
 
 int spec_check(const struct store_spec *spec, const char *const *known, struct kvs_error *err)

@@ -64,7 +64,8 @@ int store_open(const char *spec, uint64_t block_bytes, const char *evict_policy,
 		return 0;
 	}
 	if (block_bytes == 0 || block_bytes > BLOCK_BYTES_MAX || block_bytes % BLOCK_MULTIPLE != 0) {
-		return err_set(err, KVS_E_INVALID, "block_bytes: %" PRIu64 " is not a multiple of 4 KiB up to 1 GiB",
+		return err_set(err, KVS_E_INVALID,
+			       "block_bytes: %" PRIu64 " is not a multiple of 4 KiB up to 1 GiB",
 			       block_bytes);
 	}
 	if (spec_parse(spec, &parts, err) < 0)

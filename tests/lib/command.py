@@ -15,8 +15,8 @@ def run(*arguments, **options):
 
 def run_into(output, *arguments):
     """The same with standard output into a file of the caller."""
-    return subprocess.run([os.environ["KVSTRATA"], *arguments], stdout=output, stderr=subprocess.PIPE, text=True,
-                          stdin=subprocess.DEVNULL, check=False)
+    return subprocess.run([os.environ["KVSTRATA"], *arguments], stdout=output, stderr=subprocess.PIPE,
+                          text=True, stdin=subprocess.DEVNULL, check=False)
 
 
 def succeeds(*arguments):

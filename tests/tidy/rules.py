@@ -54,8 +54,8 @@ TO_STDOUT = re.compile(r"(?<![\w.>])(?:v?printf|puts|putchar)\s*\(|\bstdout\b")
 SYSTEM_CALLS = call_pattern([
     # files
     "open(?:at)?", "creat", "close", "p?readv?", "p?writev?", "preadv2", "pwritev2", "lseek", "fsync",
-    "fdatasync", "ftruncate", "(?:posix_)?fallocate", "unlink(?:at)?", "rename", "[fl]?stat", "statx", "mkdir", "rmdir",
-    "flock", "fcntl", "ioctl", r"io_uring_\w+",
+    "fdatasync", "ftruncate", "(?:posix_)?fallocate", "unlink(?:at)?", "rename", "[fl]?stat", "statx",
+    "mkdir", "rmdir", "flock", "fcntl", "ioctl", r"io_uring_\w+",
     # memory
     "mmap", "munmap", "mprotect", "madvise", "mlock2?", "munlock", "memfd_create",
     # threads, processes, waiting and time

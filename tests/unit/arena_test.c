@@ -123,7 +123,8 @@ static void a_full_arena_refuses_and_stays(void **state)
 	untouched = part;
 	assert_int_equal(arena_open(2 * MIB, &arena, &err), 0);
 	assert_int_equal(arena_carve(arena, 65536, 31, &part, &err), KVS_E_FULL);
-	assert_string_equal(err.message, "block_count: 31 of 65536 bytes need 2158592 bytes, 2097152 are free");
+	assert_string_equal(err.message,
+			    "block_count: 31 of 65536 bytes need 2158592 bytes, 2097152 are free");
 	assert_memory_equal(&part, &untouched, sizeof(part));
 	assert_int_equal(arena_carve(arena, 65536, 30, &part, &err), 0);
 	arena_audit(arena);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One suite for every store: mem, and strata on a disk and on tmpfs.  Payload names its key, so a wrong byte shows. */
+/*
+ * One suite for every store: mem, and strata on a disk and on tmpfs.  Payload names its key, so a wrong
+ * byte shows.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,9 +37,9 @@ struct place {
 	char        path[96];
 };
 
-static struct place places[] = {
-	{ .kind = "mem" }, { .kind = "strata", .parent = "/var/tmp" }, { .kind = "strata", .parent = "/dev/shm" }
-};
+static struct place places[] = { { .kind = "mem" },
+				 { .kind = "strata", .parent = "/var/tmp" },
+				 { .kind = "strata", .parent = "/dev/shm" } };
 
 static int place_setup(void **state)
 {
@@ -74,8 +77,8 @@ static struct kvs_store *open_with(struct place *place, const char *options)
 		skip();
 	}
 	if (place->parent)
-		snprintf(spec, sizeof(spec), "strata:%s?capacity=%u%s%s", place->path, STRATA_CAPACITY, *options ? "&" : "",
-			 options);
+		snprintf(spec, sizeof(spec), "strata:%s?capacity=%u%s%s", place->path,
+			 STRATA_CAPACITY, *options ? "&" : "", options);
 	else
 		snprintf(spec, sizeof(spec), "mem:%u%s%s", MEM_CAPACITY, *options ? "?" : "", options);
 	if (store_open(spec, BLOCK, "lru", &store, &err) < 0)
@@ -451,7 +454,10 @@ static void threads_see_whole_objects_only(void **state)
 
 static void faults_fall_where_the_plan_says(void **state)
 {
-	const struct store_fault plan = { .seed = 3, .corrupt_get_every = 4, .fail_get_every = 5, .fail_put_every = 3,
+	const struct store_fault plan = { .seed = 3,
+					  .corrupt_get_every = 4,
+					  .fail_get_every = 5,
+					  .fail_put_every = 3,
 					  .no_space_put_every = 7 };
 	struct kvs_store        *store;
 	uint32_t                 failed = 0, full = 0, wrong = 0, i;
