@@ -3,6 +3,7 @@
 #include "store/slotted_index.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -138,20 +139,16 @@ int slotted_count(uint64_t capacity_bytes, uint64_t fixed_bytes, uint64_t slot_b
 		  uint32_t *ret_count, struct kvs_error *err)
 {
 	const uint64_t count = capacity_bytes > fixed_bytes ? (capacity_bytes - fixed_bytes) / slot_bytes : 0;
-	char           capacity[32], block[32], limit[32];
+	char           block[32], limit[32];
 
-	units_format_size(capacity_bytes, capacity);
 	units_format_size(block_bytes, block);
 	if (count == 0) {
-		return err_set(err, KVS_E_INVALID,
-			       "store.capacity: %s holds no block of %s; at least %s is needed",
-			       capacity, block, units_format_size(fixed_bytes + slot_bytes, limit));
+		return err_set(err, KVS_E_INVALID, "store.capacity: %" PRIu64 " bytes hold no block of %s; at least %s is needed",
+			       capacity_bytes, block, units_format_size(fixed_bytes + slot_bytes, limit));
 	}
 	if (count > SLOTTED_OBJECTS_MAX) {
-		return err_set(
-			err, KVS_E_INVALID,
-			"store.capacity: %s is more than %s blocks of %s, the limit of the index",
-			capacity, units_format_count(SLOTTED_OBJECTS_MAX, limit), block);
+		return err_set(err, KVS_E_INVALID, "store.capacity: %" PRIu64 " bytes are more than %s blocks of %s",
+			       capacity_bytes, units_format_count(SLOTTED_OBJECTS_MAX, limit), block);
 	}
 	*ret_count = (uint32_t)count;
 	return 0;
