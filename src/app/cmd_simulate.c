@@ -23,23 +23,27 @@ struct settings {
 	bool        json;
 };
 
+enum { OPTION_TRACE, OPTION_CAPACITY, OPTION_POLICY, OPTION_PLOT, OPTION_JSON, OPTION_REQUESTS, OPTION_SEED };
+
+#define FIELD(name) offsetof(struct settings, name)
+
 static const struct conf_option options[] = {
-	{ .name = "trace", .type = CONF_TEXT, .offset = offsetof(struct settings, trace), .metavar = "FILE",
-	  .help = "requests to feed, one JSON object a line; without it, generated conversations" },
-	{ .name = "capacity", .type = CONF_TEXT, .offset = offsetof(struct settings, capacity), .metavar = "LIST",
-	  .fallback = "100,300,1000,3000,10000,unlimited",
-	  .help = "cache sizes in blocks of 512 tokens, with commas between; unlimited is one of them" },
-	{ .name = "policy", .type = CONF_TEXT, .offset = offsetof(struct settings, policy), .metavar = "LIST",
-	  .fallback = "lru,fifo,lru-leaf,s3fifo",
-	  .help = "who leaves a full cache: lru, fifo, lru-leaf, s3fifo, host-order, with commas between" },
-	{ .name = "plot", .type = CONF_TEXT, .offset = offsetof(struct settings, plot), .metavar = "FILE",
-	  .help = "draw the curves as an SVG picture" },
-	{ .name = "json", .type = CONF_BOOL, .offset = offsetof(struct settings, json),
-	  .help = "print a JSON array, one object a policy and capacity" },
-	{ .name = "requests", .type = CONF_COUNT, .offset = offsetof(struct settings, requests), .metavar = "N",
-	  .fallback = "10000", .min = 1, .max = 1e9, .help = "how many requests to generate, without --trace" },
-	{ .name = "seed", .type = CONF_COUNT, .offset = offsetof(struct settings, seed), .metavar = "N",
-	  .fallback = "1", .help = "of the generated requests, without --trace" },
+	[OPTION_TRACE] = { .name = "trace", .type = CONF_TEXT, .offset = FIELD(trace), .metavar = "FILE",
+		.help = "requests to feed, one JSON object a line; without it, generated conversations" },
+	[OPTION_CAPACITY] = { .name = "capacity", .type = CONF_TEXT, .offset = FIELD(capacity), .metavar = "LIST",
+		.fallback = "100,300,1000,3000,10000,unlimited",
+		.help = "cache sizes in blocks of 512 tokens, commas between; or unlimited" },
+	[OPTION_POLICY] = { .name = "policy", .type = CONF_TEXT, .offset = FIELD(policy), .metavar = "LIST",
+		.fallback = "lru,fifo,lru-leaf,s3fifo",
+		.help = "who leaves a full cache: lru, fifo, lru-leaf, s3fifo, host-order; commas between" },
+	[OPTION_PLOT] = { .name = "plot", .type = CONF_TEXT, .offset = FIELD(plot), .metavar = "FILE",
+		.help = "draw the curves as an SVG picture" },
+	[OPTION_JSON] = { .name = "json", .type = CONF_BOOL, .offset = FIELD(json),
+		.help = "print a JSON array, one object for each policy and capacity" },
+	[OPTION_REQUESTS] = { .name = "requests", .type = CONF_COUNT, .offset = FIELD(requests), .metavar = "N",
+		.fallback = "10000", .min = 1, .max = 1e9, .help = "how many requests to generate, without --trace" },
+	[OPTION_SEED] = { .name = "seed", .type = CONF_COUNT, .offset = FIELD(seed), .metavar = "N",
+		.fallback = "1", .help = "of the generated requests, without --trace" },
 };
 
 static double ratio(uint64_t part, uint64_t whole)
@@ -182,9 +186,9 @@ static int report(const struct settings *set, const struct sweep_axes *axes, con
 		print_json(sweep);
 	else
 		print_table(set, sweep);
-	errno = 0;
+	errno = EIO;
 	if (fflush(stdout) != 0 || ferror(stdout))
-		return err_set(err, errno ? -errno : -EIO, "standard output: cannot write: %s", strerror(errno));
+		return err_set(err, -errno, "standard output: cannot write: %s", strerror(errno));
 	return set->plot ? draw(set, axes, sweep, err) : 0;
 }
 
@@ -217,6 +221,21 @@ static int check(const void *settings, struct kvs_error *err)
 	return sweep_axes_read(set->capacity, set->policy, &axes, err);
 }
 
+/* A flag that would change nothing is a misunderstanding; a file that serves several runs may well hold both. */
+static int check_flags(const struct settings *set, const struct conf *conf, struct kvs_error *err)
+{
+	static const size_t generator[] = { OPTION_REQUESTS, OPTION_SEED };
+	size_t              i;
+
+	for (i = 0; set->trace && i < ARRAY_COUNT(generator); i++) {
+		if (conf_source(conf, generator[i]) == CONF_FROM_FLAG) {
+			return err_set(err, KVS_E_INVALID, "--%s: given with --trace; it is for generated requests only",
+				       options[generator[i]].name);
+		}
+	}
+	return 0;
+}
+
 static int run(int argc, char **argv)
 {
 	struct settings   set = { 0 };
@@ -227,7 +246,7 @@ static int run(int argc, char **argv)
 
 	if (status != APP_DONE)
 		return status;
-	if (sweep_axes_read(set.capacity, set.policy, &axes, &err) < 0)
+	if (sweep_axes_read(set.capacity, set.policy, &axes, &err) < 0 || check_flags(&set, conf, &err) < 0)
 		status = app_fail(simulate_command.name, &err, APP_USAGE);
 	else
 		status = simulate(&set, &axes);

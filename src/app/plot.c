@@ -27,7 +27,10 @@ struct axes {
 	double ratio_step, ratio_top;
 };
 
-/* Colours that people with any of the common colour deficiencies tell apart (Okabe and Ito), lighter on dark paper. */
+/*
+ * Two policies may well agree everywhere, so later lines are dashed or small enough to show what lies below.
+ * Colours that people with any of the common colour deficiencies tell apart (Okabe and Ito), lighter on dark paper.
+ */
 static const char style[] =
 	"<style>\n"
 	"text { font-family: system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif; font-size: 13px; fill: #1f2328 }\n"
@@ -35,7 +38,7 @@ static const char style[] =
 	".paper { fill: #ffffff } .grid { stroke: #d8dee4; stroke-width: 1 } .minor { stroke: #eef1f4; stroke-width: 1 }\n"
 	".axis { stroke: #59636e; stroke-width: 1.2 } .ceiling { stroke: #59636e; stroke-width: 1.4; stroke-dasharray: 3 5 }\n"
 	".line { fill: none; stroke-width: 2.4; stroke-linejoin: round; stroke-linecap: round } .mark { stroke-width: 1.4 }\n"
-	".l0 { stroke: #0072b2 } .l1 { stroke: #d55e00 } .l2 { stroke: #00875f; stroke-dasharray: 8 6 }\n"
+	".l0 { stroke: #0072b2 } .l1 { stroke: #d55e00 } .l2 { stroke: #00875f; stroke-dasharray: 8 9 }\n"
 	".l3 { stroke: #b0508e } .l4 { stroke: #8a6a00; stroke-dasharray: 2 6 } .l5 { stroke: #3a8fc4; stroke-dasharray: 12 6 }\n"
 	".m0 { fill: #0072b2 } .m1 { fill: #d55e00 } .m2 { fill: #00875f } .m3 { fill: #b0508e } .m4 { fill: #8a6a00 }\n"
 	".m5 { fill: #3a8fc4 } .mark { stroke: #ffffff }\n"
@@ -168,7 +171,6 @@ static void put_capacity_axis(FILE *out, const struct axes *axes)
 			put_capacity_tick(out, axes, digit * pow(10, decade), round);
 		}
 	}
-	put_segment(out, "axis", LEFT, BOTTOM, RIGHT, BOTTOM);
 	fprintf(out, "<text class=\"soft\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">capacity in blocks, logarithmic"
 		"</text>\n", (LEFT + RIGHT) / 2, BOTTOM + 46);
 }
@@ -185,6 +187,7 @@ static void put_ratio_axis(FILE *out, const struct axes *axes)
 		fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%.0f %%</text>\n", LEFT - 10, y + 4.5,
 			ratio * 100);
 	}
+	put_segment(out, "axis", LEFT, BOTTOM, RIGHT, BOTTOM);
 	fprintf(out, "<text class=\"soft\" x=\"%.1f\" y=\"%.1f\">prompt tokens found in the cache</text>\n", 24.0,
 		TOP - 18);
 }
@@ -202,7 +205,7 @@ static void put_shape(FILE *out, size_t line, double x, double y)
 {
 	switch (line) {
 	case 0:
-		fprintf(out, "<circle class=\"mark m0\" cx=\"%.1f\" cy=\"%.1f\" r=\"5\"", x, y);
+		fprintf(out, "<circle class=\"mark m0\" cx=\"%.1f\" cy=\"%.1f\" r=\"6.5\"", x, y);
 		break;
 	case 1:
 		fprintf(out, "<rect class=\"mark m1\" x=\"%.1f\" y=\"%.1f\" width=\"9\" height=\"9\"", x - 4.5, y - 4.5);
@@ -287,9 +290,8 @@ static void put_plot(FILE *out, const struct plot *plot)
 	put_ratio_axis(out, &axes);
 	if (plot->ceiling >= 0)
 		put_ceiling(out, &axes, plot->ceiling);
-	/* The first policy asked for lies on top. */
-	for (l = plot->line_count; l > 0; l--)
-		put_line(out, l - 1, &plot->lines[l - 1], &axes);
+	for (l = 0; l < plot->line_count; l++)
+		put_line(out, l, &plot->lines[l], &axes);
 	put_legend(out, plot);
 	fputs("</svg>\n", out);
 }

@@ -12,7 +12,8 @@
 #include "app/source.h"
 #include "base/err.h"
 
-#define SWEEP_POLICIES_MAX 8
+/* At least as many as evict_names has: none is given twice. */
+#define SWEEP_POLICIES_MAX 6
 
 /* As many points as a curve can use; also the bound on what one run may allocate. */
 #define SWEEP_CAPACITIES_MAX 64
