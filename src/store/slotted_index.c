@@ -143,12 +143,17 @@ int slotted_count(uint64_t capacity_bytes, uint64_t fixed_bytes, uint64_t slot_b
 
 	units_format_size(block_bytes, block);
 	if (count == 0) {
-		return err_set(err, KVS_E_INVALID, "store.capacity: %" PRIu64 " bytes hold no block of %s; at least %s is needed",
-			       capacity_bytes, block, units_format_size(fixed_bytes + slot_bytes, limit));
+		return err_set(err, KVS_E_INVALID,
+			       "store.capacity: %" PRIu64
+			       " bytes hold no block of %s; at least %s is needed",
+			       capacity_bytes, block,
+			       units_format_size(fixed_bytes + slot_bytes, limit));
 	}
 	if (count > SLOTTED_OBJECTS_MAX) {
-		return err_set(err, KVS_E_INVALID, "store.capacity: %" PRIu64 " bytes are more than %s blocks of %s",
-			       capacity_bytes, units_format_count(SLOTTED_OBJECTS_MAX, limit), block);
+		return err_set(err, KVS_E_INVALID,
+			       "store.capacity: %" PRIu64 " bytes are more than %s blocks of %s",
+			       capacity_bytes, units_format_count(SLOTTED_OBJECTS_MAX, limit),
+			       block);
 	}
 	*ret_count = (uint32_t)count;
 	return 0;
