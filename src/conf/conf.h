@@ -64,7 +64,7 @@ void conf_close(struct conf *conf);
 
 enum conf_source conf_source(const struct conf *conf, size_t option);
 
-/* One line an option: "  --block-bytes SIZE   help (default 64KiB)". */
+/* One line an option: "  --block-bytes SIZE  help (default 64KiB)"; two when the default is long. */
 void conf_help(const struct conf_option *options, size_t option_count, FILE *out);
 
 /* "block_bytes = 64KiB  (flag)" for each option: what would be used, exactly, with its source. */

@@ -7,6 +7,7 @@
 #include "conf/parts.h"
 
 #define COLUMN_BYTES 128u
+#define HELP_COLUMNS 100u
 
 static const char *metavar_of(const struct conf_option *option)
 {
@@ -29,12 +30,31 @@ static size_t synopsis(const struct conf_option *option, char *column)
 				*metavar ? " " : "", metavar);
 }
 
-static void print_choices(const struct conf_option *option, FILE *out)
+/* The columns it printed. */
+static size_t print_choices(const struct conf_option *option, FILE *out)
 {
-	size_t i;
+	size_t columns = 0, i;
 
 	for (i = 0; option->type == CONF_CHOICE && option->choices[i]; i++)
-		fprintf(out, "%s%s", i ? ", " : ": ", option->choices[i]);
+		columns += (size_t)fprintf(out, "%s%s", i ? ", " : ": ", option->choices[i]);
+	return columns;
+}
+
+/* A default that does not fit behind its help gets a line of its own. */
+static void print_option(const struct conf_option *option, size_t width, FILE *out)
+{
+	char   column[COLUMN_BYTES];
+	size_t columns;
+
+	synopsis(option, column);
+	columns = (size_t)fprintf(out, "  %-*s  %s", (int)width, column, option->help ? option->help : "");
+	columns += print_choices(option, out);
+	if (option->fallback) {
+		if (columns + sizeof(" (default )") + strlen(option->fallback) > HELP_COLUMNS)
+			fprintf(out, "\n%*s", (int)width + 3, "");
+		fprintf(out, " (default %s)", option->fallback);
+	}
+	fputc('\n', out);
 }
 
 void conf_help(const struct conf_option *options, size_t option_count, FILE *out)
@@ -54,16 +74,9 @@ void conf_help(const struct conf_option *options, size_t option_count, FILE *out
 
 		width = bytes > width ? bytes : width;
 	}
-	for (i = 0; i <= option_count; i++) {
-		const struct conf_option *option = i < option_count ? &options[i] : &config;
-
-		synopsis(option, column);
-		fprintf(out, "  %-*s  %s", (int)width, column, option->help ? option->help : "");
-		print_choices(option, out);
-		if (option->fallback)
-			fprintf(out, " (default %s)", option->fallback);
-		fputc('\n', out);
-	}
+	for (i = 0; i < option_count; i++)
+		print_option(&options[i], width, out);
+	print_option(&config, width, out);
 }
 
 void conf_print(const struct conf *conf, FILE *out)

@@ -348,6 +348,23 @@ static void help_lists_every_option(void **state)
 	free(text);
 }
 
+static void help_gives_a_long_default_its_own_line(void **state)
+{
+	static const struct conf_option option = { .name = "capacity",
+						   .type = CONF_TEXT,
+						   .help = "sizes of the caches to compare, commas between",
+						   .fallback = "1000,3000,10000,30000,100000,unlimited" };
+	char *text = NULL;
+
+	(void)state;
+	PRINTED(&text, conf_help(&option, 1, out));
+	assert_string_equal(text,
+			    "  --capacity TEXT  sizes of the caches to compare, commas between\n"
+			    "                   (default 1000,3000,10000,30000,100000,unlimited)\n"
+			    "  --config FILE    read options from one JSON object; flags win over it\n");
+	free(text);
+}
+
 static void print_names_value_and_source(void **state)
 {
 	struct settings settings;
@@ -399,6 +416,7 @@ int main(void)
 		cmocka_unit_test(files_are_refused),
 		cmocka_unit_test(unreadable_files_are_refused),
 		cmocka_unit_test(help_lists_every_option),
+		cmocka_unit_test(help_gives_a_long_default_its_own_line),
 		cmocka_unit_test(print_names_value_and_source),
 		cmocka_unit_test(nearest_prefers_fewest_edits),
 	};
