@@ -55,13 +55,10 @@ static void make_printable(char *text)
 /* A value as the line has it, cut short. */
 static const char *quote(const json_t *value, char buffer[32])
 {
-	size_t bytes = json_dumpb(value, buffer, 28, JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII);
+	char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII);
 
-	if (bytes > 28) {
-		memcpy(buffer + 28, "...", 3);
-		bytes = 31;
-	}
-	buffer[bytes] = '\0';
+	snprintf(buffer, 32, "%.28s%s", text ? text : "?", text && strlen(text) > 28 ? "..." : "");
+	free(text);
 	return buffer;
 }
 
