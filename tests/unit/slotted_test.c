@@ -2,8 +2,8 @@
 /*
  * What a slotted store does while its medium is busy.
  *
- * The medium here calls back into the store from inside its own I/O, which is the moment that threads would have to hit.  That
- * it returns at all shows that no lock is held then.
+ * The medium here calls back into the store from inside its own I/O, which is the moment that threads would
+ * have to hit.  That it returns at all shows that no lock is held then.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -40,8 +40,8 @@ static void run_during(struct probe *probe)
 		during(probe);
 }
 
-static int probe_write(struct medium *medium, uint32_t slot, uint64_t sequence, const struct object *object,
-		       const void *payload)
+static int probe_write(struct medium *medium, uint32_t slot, uint64_t sequence,
+		       const struct object *object, const void *payload)
 {
 	struct probe *probe = (struct probe *)medium;
 
@@ -81,8 +81,11 @@ static const struct kvs_store_ops probe_ops = SLOTTED_OPS("probe");
 
 static int probe_setup(void **state)
 {
-	const struct slotted_traits traits = { .slot_count = SLOTS, .block_bytes = BLOCK, .capacity_bytes = SLOTS * BLOCK,
-					       .span_align = 1, .persistent = true };
+	const struct slotted_traits traits = { .slot_count = SLOTS,
+					       .block_bytes = BLOCK,
+					       .capacity_bytes = SLOTS * BLOCK,
+					       .span_align = 1,
+					       .persistent = true };
 	const struct store_setup    setup = { .block_bytes = BLOCK, .evict_policy = "lru" };
 	struct probe               *probe = calloc(1, sizeof(*probe));
 	struct slotted             *slotted;
@@ -90,7 +93,9 @@ static int probe_setup(void **state)
 
 	probe->medium.ops = &probe_medium;
 	assert_int_equal(spec_parse("probe", &spec, NULL), 0);
-	assert_int_equal(slotted_open(&probe_ops, &probe->medium, &traits, &spec, &setup, &slotted, NULL), 0);
+	assert_int_equal(slotted_open(&probe_ops, &probe->medium, &traits, &spec, &setup, &slotted,
+				      NULL),
+			 0);
 	probe->store = &slotted->store;
 	*state = probe;
 	return 0;
@@ -113,7 +118,9 @@ static enum kvs_result put(struct probe *probe, uint32_t number)
 	bool                 retired;
 
 	fill(words, number, BLOCK);
-	assert_int_equal(slotted_put(probe->store, &key, &(struct kvs_span){ words, BLOCK, BLOCK }, 1, &result, &retired), 0);
+	assert_int_equal(slotted_put(probe->store, &key, &(struct kvs_span){ words, BLOCK, BLOCK },
+				     1, &result, &retired),
+			 0);
 	return result;
 }
 
@@ -124,7 +131,9 @@ static enum kvs_result get(struct probe *probe, uint32_t number)
 	enum kvs_result      result;
 	bool                 retired;
 
-	assert_int_equal(slotted_get(probe->store, &key, &(struct kvs_span){ words, BLOCK, BLOCK }, 1, &result, &retired), 0);
+	assert_int_equal(slotted_get(probe->store, &key, &(struct kvs_span){ words, BLOCK, BLOCK },
+				     1, &result, &retired),
+			 0);
 	if (result == KVS_RESULT_DONE)
 		assert_true(is_filled(words, number, BLOCK));
 	return result;
@@ -234,7 +243,9 @@ static void a_failed_write_leaves_nothing(void **state)
 	static const struct {
 		int             rc;
 		enum kvs_result result;
-	} failures[] = { { -EIO, KVS_RESULT_FAILED }, { -ENOSPC, KVS_RESULT_NO_SPACE }, { -EDQUOT, KVS_RESULT_NO_SPACE },
+	} failures[] = { { -EIO, KVS_RESULT_FAILED },
+			 { -ENOSPC, KVS_RESULT_NO_SPACE },
+			 { -EDQUOT, KVS_RESULT_NO_SPACE },
 			 { -EFBIG, KVS_RESULT_NO_SPACE } };
 	struct probe *probe = *state;
 	size_t        i;

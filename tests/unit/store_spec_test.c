@@ -49,12 +49,15 @@ static const struct refusal refusals[] = {
 	{ "none:/x", "store: none takes no path and no options" },
 	{ "none?a=b", "store: none takes no path and no options" },
 	{ "mem", "store.capacity: \"\" is not a size; use" },
-	{ "mem:64GB7", "store.capacity: \"64GB7\" is not a size; use an integer or a number with KiB, MiB, GiB, TiB" },
+	{ "mem:64GB7", "store.capacity: \"64GB7\" is not a size; use an integer or a number with "
+		       "KiB, MiB, GiB, TiB" },
 	{ "mem:-1", "store.capacity: \"-1\" is not a size" },
 	{ "mem:0", "store.capacity: 0 bytes hold no block of 64 KiB; at least 64 KiB is needed" },
 	{ "mem:65535", "store.capacity: 65535 bytes hold no block of 64 KiB" },
-	{ "mem:9000TiB", "store.capacity: 9895604649984000 bytes are more than 67,108,864 blocks of 64 KiB" },
-	{ "mem:4GiB?capacity=4GiB", "store: \"capacity\" is not an option of mem; use corrupt_every, verify" },
+	{ "mem:9000TiB",
+	  "store.capacity: 9895604649984000 bytes are more than 67,108,864 blocks of 64 KiB" },
+	{ "mem:4GiB?capacity=4GiB",
+	  "store: \"capacity\" is not an option of mem; use corrupt_every, verify" },
 	{ "mem:4GiB?verify=maybe", "store.verify: \"maybe\" is neither on nor off" },
 	{ "mem:4GiB?corrupt_every=2.5", "store.corrupt_every: \"2.5\" is not a count" },
 	{ "mem:4GiB?verify=on&verify=on", "store.verify: is given twice" },
@@ -63,9 +66,12 @@ static const struct refusal refusals[] = {
 	{ "mem:4GiB?a=1&a=1&a=1&a=1&a=1&a=1&a=1&a=1&a=1", "store: has more than 8 options" },
 	{ "strata:?capacity=1GiB", "store.path: is missing" },
 	{ "strata:/nowhere/at/all", "store.capacity: is missing" },
-	{ "strata:/nowhere/at/all?capacity=72KiB", "store.path: \"/nowhere/at/all\": cannot be opened: " },
-	{ "strata:/nowhere/at/all?capacity=73727", "store.capacity: 73727 bytes hold no block of 64 KiB; at least 72 KiB" },
-	{ "strata:/nowhere/at/all?size=1GiB", "store: \"size\" is not an option of strata; use capacity, corrupt_every" },
+	{ "strata:/nowhere/at/all?capacity=72KiB",
+	  "store.path: \"/nowhere/at/all\": cannot be opened: " },
+	{ "strata:/nowhere/at/all?capacity=73727",
+	  "store.capacity: 73727 bytes hold no block of 64 KiB; at least 72 KiB" },
+	{ "strata:/nowhere/at/all?size=1GiB",
+	  "store: \"size\" is not an option of strata; use capacity, corrupt_every" },
 };
 
 static void each_bad_spec_is_told_why(void **state)
@@ -101,14 +107,17 @@ static void a_spec_without_end_is_refused(void **state)
 
 static void block_size_and_policy_are_checked(void **state)
 {
-	static const uint64_t bad[] = { 0, 1, 4095, 65537, (UINT64_C(1) << 30) + 4096, UINT64_MAX - 4095 };
+	static const uint64_t bad[] = {
+		0, 1, 4095, 65537, (UINT64_C(1) << 30) + 4096, UINT64_MAX - 4095
+	};
 	struct kvs_store     *store;
 	struct kvs_error      err;
 	size_t                i;
 
 	(void)state;
 	for (i = 0; i < ARRAY_COUNT(bad); i++) {
-		assert_int_equal(store_open("mem:4GiB", bad[i], "lru", &store, &err), KVS_E_INVALID);
+		assert_int_equal(store_open("mem:4GiB", bad[i], "lru", &store, &err),
+				 KVS_E_INVALID);
 		assert_int_equal(strncmp(err.message, "block_bytes: ", 13), 0);
 	}
 	assert_int_equal(store_open("mem:1MiB", 65536, "newest", &store, &err), KVS_E_INVALID);

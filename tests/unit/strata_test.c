@@ -358,7 +358,8 @@ static void another_geometry_is_refused(void **state)
 	(void)state;
 	make_file(1);
 	assert_int_equal(store_open(spec, 4096, "lru", &store, &err), KVS_E_PROTO);
-	assert_non_null(strstr(err.message, "holds 4 blocks of 8 KiB, asked for 8 blocks of 4 KiB"));
+	assert_non_null(
+		strstr(err.message, "holds 4 blocks of 8 KiB, asked for 8 blocks of 4 KiB"));
 	store = open_store();
 	assert_int_equal(get(store, 0), KVS_RESULT_DONE);
 	close_store(store);
