@@ -55,13 +55,10 @@ static void make_printable(char *text)
 /* A value as the line has it, cut short. */
 static const char *quote(const json_t *value, char buffer[32])
 {
-	size_t bytes = json_dumpb(value, buffer, 28, JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII);
+	char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII);
 
-	if (bytes > 28) {
-		memcpy(buffer + 28, "...", 3);
-		bytes = 31;
-	}
-	buffer[bytes] = '\0';
+	snprintf(buffer, 32, "%.28s%s", text ? text : "?", text && strlen(text) > 28 ? "..." : "");
+	free(text);
 	return buffer;
 }
 
@@ -204,7 +201,7 @@ static int next_line(struct trace *trace, const char **ret_line, size_t *ret_byt
 			       " line", trace->name, trace->lines.line, LINE_BYTES_MAX);
 	}
 	if (code < 0)
-		return err_set(err, code, "%s: cannot read: %s", trace->name, strerror(-code));
+		return err_set(err, code, "%s: cannot read: %s", trace->name, kvs_strerror(code));
 	if (code == 1 && trace->blank_line) {
 		return err_set(err, KVS_E_INVALID, "%s: line %" PRIu64 ": empty; expected one JSON object a line",
 			       trace->name, trace->blank_line);
@@ -265,7 +262,7 @@ int source_open_trace(const char *path, struct source **ret_source, struct kvs_e
 	keep_name(trace, path);
 	code = line_file_open(&trace->lines, path, LINE_BYTES_MAX);
 	if (code < 0) {
-		err_set(err, code, "%s: cannot open: %s", trace->name, strerror(-code));
+		err_set(err, code, "%s: cannot open: %s", trace->name, kvs_strerror(code));
 		free(trace);
 		return code;
 	}

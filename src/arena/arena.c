@@ -50,7 +50,8 @@ size_t arena_part_bytes(size_t block_bytes, uint32_t block_count)
 
 int arena_open_with(size_t bytes, unsigned flags, struct arena **ret_arena, struct kvs_error *err)
 {
-	const uint64_t memory_bytes = os_memory_bytes();
+	/* Locking more than there is would get the process killed; lazily mapped bytes need not exist. */
+	const uint64_t memory_bytes = flags & ARENA_LAZY ? PTRDIFF_MAX : os_memory_bytes();
 	struct arena  *arena;
 	char           asked[32], had[32];
 	int            rc;

@@ -128,8 +128,9 @@ size_t map_bytes(const struct map *map)
 void map_audit(const struct map *map)
 {
 	uint32_t seen = 0;
-	uint32_t i;
+	uint64_t i;
 
+	/* 64 bits: the mask of the largest map is UINT32_MAX. */
 	for (i = 0; i <= map->mask; i++) {
 		const uint32_t slot = map->buckets[i].slot;
 

@@ -19,6 +19,9 @@
 
 #define METRICS_MAX 256
 
+/* A metric's own label, with its terminator. */
+#define METRICS_LABEL_BYTES 96
+
 enum metric_kind { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM };
 
 /*
@@ -42,17 +45,22 @@ double   histogram_mean(const struct histogram *histogram);
 
 struct metrics;
 
-/* labels is a ready list without braces, e.g. `model="m",role="fused"`; "" for none.  Copied. */
+/*
+ * labels is a ready list without braces, e.g. `model="m",role="fused"`; "" for none.  Copied.
+ *
+ * Errors  KVS_E_INVALID no such list, -ENOMEM.
+ */
 int  metrics_open(const char *labels, struct metrics **ret_metrics, struct kvs_error *err);
 void metrics_close(struct metrics *metrics);
 
 /**
  * Register a metric and get its cell.
  *
- * name and help are held, not copied.  label is one more `key="value"` or NULL; metrics of one name differ in it, and share
- * kind and help.  unit_scale turns stored integers into the exposed unit (1e-9 for nanoseconds shown as seconds); 1 for as they are.
+ * name begins with kvstrata_, help is one line; both are held, not copied.  label, one more `key="value"` or
+ * NULL, is copied; metrics of one name differ in it, and share kind and help.  unit_scale turns stored integers
+ * into the exposed unit (1e-9 for nanoseconds shown as seconds); 1 for as they are.
  *
- * Errors  KVS_E_INVALID bad or duplicate name, KVS_E_FULL.
+ * Errors  KVS_E_INVALID bad or duplicate name, bad label, help or scale; KVS_E_FULL.
  */
 int metrics_value(struct metrics *metrics, enum metric_kind kind, const char *name, const char *label,
 		  const char *help, double unit_scale, _Atomic uint64_t **ret_value, struct kvs_error *err);

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "app/sweep.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "evict/evict.h"
+#include "os/os.h"
+
+#define CAPACITY_RULE "use 1 to 2147483648 blocks, or unlimited"
+static_assert(SIMULATE_CAPACITY_MAX == 2147483648u, "the rule names the limit");
+
+/* No item of either list is longer; what is longer is wrong whatever it says. */
+#define ITEM_BYTES 32
+
+struct sweep {
+	size_t            row_count;
+	struct sweep_row *rows;
+	struct simulate **caches; /* by row */
+	uint64_t         *hashes;
+	uint32_t          hash_room;
+};
+
+static int add_capacity(struct sweep_axes *axes, const char *item, struct kvs_error *err)
+{
+	uint64_t capacity = 0;
+	size_t   i;
+
+	if (strcmp(item, "unlimited") != 0 &&
+	    (units_count(item, &capacity) < 0 || capacity == 0 || capacity > SIMULATE_CAPACITY_MAX))
+		return err_set(err, KVS_E_INVALID, "capacity: \"%s\" is not a capacity; " CAPACITY_RULE, item);
+	for (i = 0; i < axes->capacity_count; i++) {
+		if (axes->capacities[i] == capacity)
+			return err_set(err, KVS_E_INVALID, "capacity: \"%s\" is given twice", item);
+	}
+	if (axes->capacity_count == SWEEP_CAPACITIES_MAX) {
+		return err_set(err, KVS_E_INVALID, "capacity: \"%s\" is one too many; use at most %d values", item,
+			       SWEEP_CAPACITIES_MAX);
+	}
+	axes->capacities[axes->capacity_count++] = capacity;
+	return 0;
+}
+
+static int add_policy(struct sweep_axes *axes, const char *item, struct kvs_error *err)
+{
+	const char   *known;
+	struct evict *evict;
+	size_t        i;
+	/* The order itself says whether it knows the name, in the words of every other option that takes one. */
+	const int     code = evict_open(item, 1, &evict, err);
+
+	if (code < 0)
+		return code;
+	evict_close(evict);
+	for (i = 0; strcmp(evict_names[i], item) != 0; i++)
+		continue;
+	known = evict_names[i];
+	for (i = 0; i < axes->policy_count; i++) {
+		if (axes->policies[i] == known)
+			return err_set(err, KVS_E_INVALID, "policy: \"%s\" is given twice", item);
+	}
+	/* No item twice, so no more than there are names. */
+	KVS_ASSERT_CMP(axes->policy_count, <, SWEEP_POLICIES_MAX);
+	axes->policies[axes->policy_count++] = known;
+	return 0;
+}
+
+static int each_item(const char *list, int (*add)(struct sweep_axes *, const char *, struct kvs_error *),
+		     struct sweep_axes *axes, struct kvs_error *err)
+{
+	int code = 0;
+
+	while (code == 0) {
+		const size_t bytes = strcspn(list, ",");
+		const size_t kept = bytes < ITEM_BYTES - 1 ? bytes : ITEM_BYTES - 1;
+		char         item[ITEM_BYTES];
+
+		memcpy(item, list, kept);
+		item[kept] = '\0';
+		code = add(axes, item, err);
+		if (list[bytes] == '\0')
+			break;
+		list += bytes + 1;
+	}
+	return code;
+}
+
+int sweep_axes_read(const char *capacities, const char *policies, struct sweep_axes *ret_axes,
+		    struct kvs_error *err)
+{
+	struct sweep_axes axes = { 0 };
+	int               code = each_item(capacities, add_capacity, &axes, err);
+
+	if (code == 0)
+		code = each_item(policies, add_policy, &axes, err);
+	if (code == 0)
+		*ret_axes = axes;
+	return code;
+}
+
+static int open_caches(struct sweep *sweep, const struct sweep_axes *axes, struct kvs_error *err)
+{
+	size_t row;
+	int    code = 0;
+
+	for (row = 0; row < sweep->row_count && code == 0; row++) {
+		sweep->rows[row].policy = axes->policies[row / axes->capacity_count];
+		sweep->rows[row].capacity_blocks = axes->capacities[row % axes->capacity_count];
+		code = simulate_open(sweep->rows[row].policy, sweep->rows[row].capacity_blocks, &sweep->caches[row],
+				     err);
+	}
+	return code;
+}
+
+int sweep_open(const struct sweep_axes *axes, struct sweep **ret_sweep, struct kvs_error *err)
+{
+	struct sweep *sweep = calloc(1, sizeof(*sweep));
+	int           code = -ENOMEM;
+
+	if (!sweep)
+		return err_set(err, -ENOMEM, "capacity: no memory");
+	sweep->row_count = axes->policy_count * axes->capacity_count;
+	sweep->rows = calloc(sweep->row_count, sizeof(*sweep->rows));
+	sweep->caches = calloc(sweep->row_count, sizeof(struct simulate *));
+	if (sweep->rows && sweep->caches)
+		code = open_caches(sweep, axes, err);
+	else
+		err_set(err, -ENOMEM, "capacity: no memory");
+	if (code < 0) {
+		sweep_close(sweep);
+		return code;
+	}
+	*ret_sweep = sweep;
+	return 0;
+}
+
+void sweep_close(struct sweep *sweep)
+{
+	size_t row;
+
+	if (!sweep)
+		return;
+	for (row = 0; sweep->caches && row < sweep->row_count; row++)
+		simulate_close(sweep->caches[row]);
+	free(sweep->hashes);
+	free(sweep->caches);
+	free(sweep->rows);
+	free(sweep);
+}
+
+static int make_hash_room(struct sweep *sweep, uint32_t count, struct kvs_error *err)
+{
+	uint64_t *hashes;
+
+	if (count <= sweep->hash_room)
+		return 0;
+	hashes = realloc(sweep->hashes, (size_t)count * 2 * sizeof(*hashes));
+	if (!hashes)
+		return err_set(err, -ENOMEM, "hash_ids: no memory for a request of %u blocks", count);
+	sweep->hashes = hashes;
+	sweep->hash_room = count * 2;
+	return 0;
+}
+
+int sweep_request(struct sweep *sweep, const struct source_request *request, struct kvs_error *err)
+{
+	size_t   row;
+	uint64_t now_ns, then_ns;
+	int      code = make_hash_room(sweep, request->page_count, err);
+
+	if (code < 0)
+		return code;
+	simulate_hash(request, sweep->hashes);
+	then_ns = os_now_ns();
+	for (row = 0; row < sweep->row_count && code == 0; row++) {
+		code = simulate_request(sweep->caches[row], request, sweep->hashes, err);
+		now_ns = os_now_ns();
+		sweep->rows[row].spent_ns += now_ns - then_ns;
+		sweep->rows[row].counts = simulate_counts(sweep->caches[row]);
+		then_ns = now_ns;
+	}
+	return code;
+}
+
+const struct sweep_row *sweep_row(const struct sweep *sweep, size_t row)
+{
+	return row < sweep->row_count ? &sweep->rows[row] : NULL;
+}
