@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The byte stream of a page is cut into pieces of at most PIECE_TOKENS tokens on the stack.  A page of
- * the usual 128 to 512 tokens without extra keys is one piece and one call into libcrypto; everything
- * else streams.
+ * The byte stream of a page is cut into pieces of at most PIECE_TOKENS tokens on the stack.  A page of the
+ * usual 128 to 512 tokens without extra keys is one piece and one call into libcrypto; the rest streams.
  */
 #include "key/key.h"
 
@@ -18,10 +17,7 @@
 /* Length and digest of the prior, and the token count. */
 #define HEAD_BYTES (4 + SHA256_BYTES + 4)
 
-/*
- * Raised when equal identities must no longer mean equal objects: a change of the hash chain or of what
- * blocks hold.
- */
+/* Raised when equal identities must no longer mean equal objects: the chain or what blocks hold changed. */
 #define COMPATIBILITY_EPOCH 1u
 
 static_assert(sizeof(struct kvs_key) == 56, "keys are hashed and compared as bytes: no padding");
@@ -54,7 +50,8 @@ static uint8_t *tokens_put(uint8_t *at, const int32_t *tokens, uint32_t count)
 	return at;
 }
 
-static void extras_update(struct sha256_stream *stream, const struct extra_key *extras, uint32_t extra_count)
+static void extras_update(struct sha256_stream *stream, const struct extra_key *extras,
+			  uint32_t extra_count)
 {
 	uint8_t  number[4];
 	uint32_t i;
@@ -71,7 +68,8 @@ static void extras_update(struct sha256_stream *stream, const struct extra_key *
 }
 
 void prefix_hash_page(const struct prefix_hash *prior, const int32_t *tokens, uint32_t token_count,
-		      const struct extra_key *extras, uint32_t extra_count, struct prefix_hash *ret_hash)
+		      const struct extra_key *extras, uint32_t extra_count,
+		      struct prefix_hash *ret_hash)
 {
 	uint8_t              piece[HEAD_BYTES + 4 * PIECE_TOKENS];
 	uint32_t             done = token_count < PIECE_TOKENS ? token_count : PIECE_TOKENS;

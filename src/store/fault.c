@@ -52,9 +52,11 @@ static int fault_get(struct kvs_store *store, const struct kvs_key *key,
 		result[i] = KVS_RESULT_FAILED;
 		if (is_due(fault, number, fault->plan.fail_get_every))
 			continue;
-		(void)fault->inner->ops->get(fault->inner, &key[i], &span[i], 1, &result[i], &one_retired);
+		(void)fault->inner->ops->get(fault->inner, &key[i], &span[i], 1, &result[i],
+					     &one_retired);
 		retired &= one_retired;
-		if (result[i] == KVS_RESULT_DONE && is_due(fault, number, fault->plan.corrupt_get_every))
+		if (result[i] == KVS_RESULT_DONE &&
+		    is_due(fault, number, fault->plan.corrupt_get_every))
 			flip_byte(fault, number, &span[i]);
 	}
 	*ret_retired = retired;
@@ -79,7 +81,8 @@ static int fault_put(struct kvs_store *store, const struct kvs_key *key,
 		result[i] = KVS_RESULT_NO_SPACE;
 		if (is_due(fault, number, fault->plan.no_space_put_every))
 			continue;
-		(void)fault->inner->ops->put(fault->inner, &key[i], &span[i], 1, &result[i], &one_retired);
+		(void)fault->inner->ops->put(fault->inner, &key[i], &span[i], 1, &result[i],
+					     &one_retired);
 		retired &= one_retired;
 	}
 	*ret_retired = retired;
@@ -124,8 +127,8 @@ static const struct kvs_store_ops fault_ops = {
 	.get = fault_get, .put = fault_put, .remove = fault_remove
 };
 
-int store_fault_open(struct kvs_store *inner, const struct store_fault *plan, struct kvs_store **ret_store,
-		     struct kvs_error *err)
+int store_fault_open(struct kvs_store *inner, const struct store_fault *plan,
+		     struct kvs_store **ret_store, struct kvs_error *err)
 {
 	struct fault *fault = malloc(sizeof(*fault));
 

@@ -2,8 +2,8 @@
 /*
  * The reference store: slots in anonymous pages.
  *
- * Pages are the kernel's until a slot is first written, so a large capacity costs only what is used.  Its
- * capacity counts payload; the index comes on top and is reported.
+ * Pages are the kernel's until a slot is first written, so a large capacity costs only what is used.  It
+ * counts payload; the index comes on top and is reported.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -29,8 +29,8 @@ static uint8_t *slot_at(const struct mem *mem, uint32_t slot)
 	return mem->pages + slot * mem->block_bytes;
 }
 
-static int mem_write(struct medium *medium, uint32_t slot, uint64_t sequence, const struct object *object,
-		     const void *payload)
+static int mem_write(struct medium *medium, uint32_t slot, uint64_t sequence,
+		     const struct object *object, const void *payload)
 {
 	(void)sequence;
 	memcpy(slot_at(mem_of(medium), slot), payload, object->bytes);
@@ -74,7 +74,7 @@ static int mem_map(const struct slotted_traits *traits, struct mem **ret_mem, st
 	if (!mem)
 		return err_set(err, -ENOMEM, "store: no memory");
 	*mem = (struct mem){ .medium = { &mem_medium },
-			      .page_bytes = traits->slot_count * traits->block_bytes,
+			     .page_bytes = traits->slot_count * traits->block_bytes,
 			     .block_bytes = traits->block_bytes };
 	rc = os_pages_map(mem->page_bytes, &pages);
 	if (rc < 0) {
@@ -117,4 +117,6 @@ static const char *const mem_options[] = { SLOTTED_OPTIONS, NULL };
 
 extern const struct store_kind store_kind_mem;
 
-const struct store_kind store_kind_mem = { .name = "mem", .options = mem_options, .open = mem_open };
+const struct store_kind store_kind_mem = { .name = "mem",
+					   .options = mem_options,
+					   .open = mem_open };

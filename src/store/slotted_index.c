@@ -55,7 +55,8 @@ static void slot_free(struct slotted *s, uint32_t slot)
 	list_push_head(&s->free, s->free_links, slot);
 }
 
-enum kvs_result index_claim_locked(struct slotted *s, const struct kvs_key *key, struct claim *ret_claim)
+enum kvs_result index_claim_locked(struct slotted *s, const struct kvs_key *key,
+				   struct claim *ret_claim)
 {
 	const uint64_t hash = key_hash(key);
 	const uint32_t found = map_find(&s->index, hash, key);
@@ -135,10 +136,11 @@ void slotted_adopt(struct slotted *s, uint32_t slot, uint64_t sequence, const st
 		s->sequence = sequence + 1;
 }
 
-int slotted_count(uint64_t capacity_bytes, uint64_t fixed_bytes, uint64_t slot_bytes, uint64_t block_bytes,
-		  uint32_t *ret_count, struct kvs_error *err)
+int slotted_count(uint64_t capacity_bytes, uint64_t fixed_bytes, uint64_t slot_bytes,
+		  uint64_t block_bytes, uint32_t *ret_count, struct kvs_error *err)
 {
-	const uint64_t count = capacity_bytes > fixed_bytes ? (capacity_bytes - fixed_bytes) / slot_bytes : 0;
+	const uint64_t count =
+		capacity_bytes > fixed_bytes ? (capacity_bytes - fixed_bytes) / slot_bytes : 0;
 	char           block[32], limit[32];
 
 	units_format_size(block_bytes, block);
@@ -186,8 +188,9 @@ static void tables_close(struct slotted *s)
 	free(s->records);
 }
 
-int slotted_open(const struct kvs_store_ops *ops, struct medium *medium, const struct slotted_traits *traits,
-		 const struct store_spec *spec, const struct store_setup *setup, struct slotted **ret_slotted,
+int slotted_open(const struct kvs_store_ops *ops, struct medium *medium,
+		 const struct slotted_traits *traits, const struct store_spec *spec,
+		 const struct store_setup *setup, struct slotted **ret_slotted,
 		 struct kvs_error *err)
 {
 	uint64_t        corrupt_every = 0;
@@ -195,13 +198,15 @@ int slotted_open(const struct kvs_store_ops *ops, struct medium *medium, const s
 	struct slotted *s;
 	int             rc;
 
-	if (spec_count("corrupt_every", spec_option(spec, "corrupt_every"), &corrupt_every, err) < 0 ||
-	    spec_switch("verify", spec_option(spec, "verify"), &verify, err) < 0)
+	if (spec_count(spec, "corrupt_every", &corrupt_every, err) < 0 ||
+	    spec_switch(spec, "verify", &verify, err) < 0)
 		return KVS_E_INVALID;
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return err_set(err, -ENOMEM, "store: no memory");
-	*s = (struct slotted){ .store = { ops }, .medium = medium, .traits = *traits,
+	*s = (struct slotted){ .store = { ops },
+			       .medium = medium,
+			       .traits = *traits,
 			       .corrupt_every = corrupt_every,
 			       .verify = verify };
 	rc = tables_open(s, setup->evict_policy, err);

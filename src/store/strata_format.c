@@ -34,7 +34,8 @@ uint64_t strata_payload_offset(uint32_t slot_count)
 
 uint64_t strata_file_bytes(const struct strata_geometry *geometry)
 {
-	return strata_payload_offset(geometry->slot_count) + geometry->slot_count * geometry->block_bytes;
+	return strata_payload_offset(geometry->slot_count) +
+	       geometry->slot_count * geometry->block_bytes;
 }
 
 int strata_fit(uint64_t capacity_bytes, uint64_t block_bytes, struct strata_geometry *ret_geometry,
@@ -43,10 +44,7 @@ int strata_fit(uint64_t capacity_bytes, uint64_t block_bytes, struct strata_geom
 	struct strata_geometry geometry = { .block_bytes = block_bytes };
 	struct strata_geometry larger;
 
-	/*
-	 * As if the header table wasted all it can of its last page; what it does not waste may be one
-	 * more slot.
-	 */
+	/* As if the header table wasted all it can of its last page; the rest may be one more slot. */
 	if (slotted_count(capacity_bytes, 2 * STRATA_PAGE - sizeof(struct slot_header),
 			  block_bytes + sizeof(struct slot_header), block_bytes,
 			  &geometry.slot_count, err) < 0)
@@ -78,13 +76,12 @@ static int refuse_geometry(const struct superblock *superblock,
 {
 	char has_count[32], has_block[32], count[32], block[32];
 
-	return err_set(
-		err, KVS_E_PROTO,
-		"holds %s blocks of %s, asked for %s blocks of %s; open it with its own sizes",
-		units_format_count(superblock->slot_count, has_count),
-		units_format_size(superblock->block_bytes, has_block),
-		units_format_count(wanted->slot_count, count),
-		units_format_size(wanted->block_bytes, block));
+	return err_set(err, KVS_E_PROTO,
+		       "holds %s blocks of %s, asked for %s blocks of %s; use its own sizes",
+		       units_format_count(superblock->slot_count, has_count),
+		       units_format_size(superblock->block_bytes, has_block),
+		       units_format_count(wanted->slot_count, count),
+		       units_format_size(wanted->block_bytes, block));
 }
 
 int superblock_check(const struct superblock *superblock, const struct strata_geometry *wanted,
@@ -94,11 +91,14 @@ int superblock_check(const struct superblock *superblock, const struct strata_ge
 		return err_set(err, KVS_E_PROTO, "is no strata file; it is left as it is");
 	if (superblock->checksum != superblock_checksum(superblock))
 		return err_set(err, KVS_E_PROTO, "has a damaged superblock: its checksum is wrong");
-	if (superblock->version != STRATA_VERSION || superblock->header_bytes != sizeof(struct slot_header)) {
-		return err_set(err, KVS_E_PROTO, "has format version %" PRIu32 "; this build reads %u",
+	if (superblock->version != STRATA_VERSION ||
+	    superblock->header_bytes != sizeof(struct slot_header)) {
+		return err_set(err, KVS_E_PROTO,
+			       "has format version %" PRIu32 "; this build reads %u",
 			       superblock->version, STRATA_VERSION);
 	}
-	if (superblock->block_bytes != wanted->block_bytes || superblock->slot_count != wanted->slot_count)
+	if (superblock->block_bytes != wanted->block_bytes ||
+	    superblock->slot_count != wanted->slot_count)
 		return refuse_geometry(superblock, wanted, err);
 	return 0;
 }
@@ -111,7 +111,9 @@ static uint64_t header_checksum(const struct slot_header *header, uint32_t slot)
 void header_make(uint32_t slot, uint64_t sequence, const struct object *object,
 		 struct slot_header *ret_header)
 {
-	*ret_header = (struct slot_header){ .sequence = sequence, .key = object->key, .bytes = object->bytes,
+	*ret_header = (struct slot_header){ .sequence = sequence,
+					    .key = object->key,
+					    .bytes = object->bytes,
 					    .payload_checksum = object->checksum };
 	memcpy(ret_header->magic, header_magic, sizeof(header_magic));
 	ret_header->checksum = header_checksum(ret_header, slot);

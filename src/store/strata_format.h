@@ -7,8 +7,8 @@
  *   payload_offset   slots of block_bytes
  *
  * Headers and payload never share a page: payload moves by O_DIRECT, headers through the page cache.  A
- * slot is free exactly when its header is blank.  All integers are little-endian.  Version 1 is simple
- * and preliminary: a log-structured format replaces it.
+ * slot is free exactly when its header is blank.  All integers are little-endian.  Version 1 is simple and
+ * preliminary: a log-structured format replaces it.
  */
 #ifndef STORE_STRATA_FORMAT_H
 #define STORE_STRATA_FORMAT_H
@@ -42,8 +42,7 @@ struct slot_header {
 	uint64_t       bytes;
 	uint64_t       payload_checksum;
 	uint8_t        reserved[32];
-	uint64_t
-		checksum; /* of all before it, seeded with the slot: a header in another's place is none */
+	uint64_t       checksum; /* of all before it, seeded with the slot, so that it counts there only */
 };
 
 uint64_t strata_payload_offset(uint32_t slot_count);

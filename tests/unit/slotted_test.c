@@ -2,8 +2,8 @@
 /*
  * What a slotted store does while its medium is busy.
  *
- * The medium here calls back into the store from inside its own I/O, which is the moment that threads
- * would have to hit.  That it returns at all shows that no lock is held then.
+ * The medium here calls back into the store from inside its own I/O, which is the moment that threads would
+ * have to hit.  That it returns at all shows that no lock is held then.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -40,8 +40,8 @@ static void run_during(struct probe *probe)
 		during(probe);
 }
 
-static int probe_write(struct medium *medium, uint32_t slot, uint64_t sequence, const struct object *object,
-		       const void *payload)
+static int probe_write(struct medium *medium, uint32_t slot, uint64_t sequence,
+		       const struct object *object, const void *payload)
 {
 	struct probe *probe = (struct probe *)medium;
 
@@ -93,7 +93,9 @@ static int probe_setup(void **state)
 
 	probe->medium.ops = &probe_medium;
 	assert_int_equal(spec_parse("probe", &spec, NULL), 0);
-	assert_int_equal(slotted_open(&probe_ops, &probe->medium, &traits, &spec, &setup, &slotted, NULL), 0);
+	assert_int_equal(slotted_open(&probe_ops, &probe->medium, &traits, &spec, &setup, &slotted,
+				      NULL),
+			 0);
 	probe->store = &slotted->store;
 	*state = probe;
 	return 0;

@@ -49,8 +49,8 @@ static const struct refusal refusals[] = {
 	{ "none:/x", "store: none takes no path and no options" },
 	{ "none?a=b", "store: none takes no path and no options" },
 	{ "mem", "store.capacity: \"\" is not a size; use" },
-	{ "mem:64GB7",
-	  "store.capacity: \"64GB7\" is not a size; use an integer or a number with KiB, MiB, GiB, TiB" },
+	{ "mem:64GB7", "store.capacity: \"64GB7\" is not a size; use an integer or a number with "
+		       "KiB, MiB, GiB, TiB" },
 	{ "mem:-1", "store.capacity: \"-1\" is not a size" },
 	{ "mem:0", "store.capacity: 0 bytes hold no block of 64 KiB; at least 64 KiB is needed" },
 	{ "mem:65535", "store.capacity: 65535 bytes hold no block of 64 KiB" },
@@ -107,14 +107,17 @@ static void a_spec_without_end_is_refused(void **state)
 
 static void block_size_and_policy_are_checked(void **state)
 {
-	static const uint64_t bad[] = { 0, 1, 4095, 65537, (UINT64_C(1) << 30) + 4096, UINT64_MAX - 4095 };
+	static const uint64_t bad[] = {
+		0, 1, 4095, 65537, (UINT64_C(1) << 30) + 4096, UINT64_MAX - 4095
+	};
 	struct kvs_store     *store;
 	struct kvs_error      err;
 	size_t                i;
 
 	(void)state;
 	for (i = 0; i < ARRAY_COUNT(bad); i++) {
-		assert_int_equal(store_open("mem:4GiB", bad[i], "lru", &store, &err), KVS_E_INVALID);
+		assert_int_equal(store_open("mem:4GiB", bad[i], "lru", &store, &err),
+				 KVS_E_INVALID);
 		assert_int_equal(strncmp(err.message, "block_bytes: ", 13), 0);
 	}
 	assert_int_equal(store_open("mem:1MiB", 65536, "newest", &store, &err), KVS_E_INVALID);

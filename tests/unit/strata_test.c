@@ -280,6 +280,26 @@ static void payloads_swapped_are_corrupt(void **state)
 	close_store(store);
 }
 
+/* Headers and payload whole, but the one speaks of another key than the checksum was made for. */
+static void bytes_under_another_key_are_corrupt(void **state)
+{
+	struct object      object = { .key = key_of(1), .bytes = BLOCK };
+	struct slot_header header;
+	struct kvs_store  *store;
+
+	(void)state;
+	make_file(2);
+	fill(buffer, 1, BLOCK);
+	object.checksum = object_checksum(&object.key, buffer, BLOCK);
+	object.key = key_of(5);
+	header_make(1, 100, &object, &header);
+	poke(header_at(1), &header, sizeof(header));
+	store = open_store();
+	assert_int_equal(limits_of(store).object_count, 2);
+	assert_int_equal(get(store, 5), KVS_RESULT_CORRUPT);
+	close_store(store);
+}
+
 static void a_header_in_anothers_slot_is_none(void **state)
 {
 	struct slot_header header;
@@ -358,7 +378,8 @@ static void another_geometry_is_refused(void **state)
 	(void)state;
 	make_file(1);
 	assert_int_equal(store_open(spec, 4096, "lru", &store, &err), KVS_E_PROTO);
-	assert_non_null(strstr(err.message, "holds 4 blocks of 8 KiB, asked for 8 blocks of 4 KiB"));
+	assert_non_null(
+		strstr(err.message, "holds 4 blocks of 8 KiB, asked for 8 blocks of 4 KiB"));
 	store = open_store();
 	assert_int_equal(get(store, 0), KVS_RESULT_DONE);
 	close_store(store);
@@ -486,6 +507,7 @@ int main(void)
 		FILE_TEST(a_wrong_payload_is_corrupt_then_missing),
 		FILE_TEST(a_wrong_header_is_no_object),
 		FILE_TEST(payloads_swapped_are_corrupt),
+		FILE_TEST(bytes_under_another_key_are_corrupt),
 		FILE_TEST(a_header_in_anothers_slot_is_none),
 		FILE_TEST(of_two_headers_with_one_key_the_later_wins),
 		FILE_TEST(a_header_past_all_sequences_is_none),
