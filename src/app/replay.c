@@ -50,7 +50,7 @@ static bool has_room(const struct replay *replay, uint64_t now_ns)
 		return false;
 	if (replay->set->speed > 0)
 		return arrival_ns(replay) <= now_ns;
-	return load.backups < replay->backlog_max;
+	return load.backups + load.putting < replay->backlog_max;
 }
 
 static uint64_t *ids_of(const struct replay *replay, uint32_t request)

@@ -146,7 +146,7 @@ int replay_open(struct replay *replay, const struct replay_settings *set, struct
 
 	*replay = (struct replay){ .set = set, .epoll_fd = -1, .concurrency = (uint32_t)set->concurrency,
 				   .page_max = least(set->device_blocks, PAGE_MAX),
-				   .backlog_max = least(set->host_blocks / 8 + 1, BACKUP_QUEUE / 2) };
+				   .backlog_max = least(set->host_blocks / 16 + 1, BACKUP_QUEUE / 2) };
 	engine_init(&replay->engine, SOURCE_PAGE_TOKENS, set->block_bytes);
 	for (i = 0; i < ARRAY_COUNT(steps); i++) {
 		const int rc = steps[i](replay, err);

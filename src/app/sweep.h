@@ -12,7 +12,8 @@
 #include "app/source.h"
 #include "base/err.h"
 
-#define SWEEP_POLICIES_MAX 8
+/* At least as many as evict_names has: none is given twice. */
+#define SWEEP_POLICIES_MAX 6
 
 /* As many points as a curve can use; also the bound on what one run may allocate. */
 #define SWEEP_CAPACITIES_MAX 64
@@ -37,8 +38,8 @@ struct sweep;
 /**
  * Read the lists a user writes: "1000,10000,unlimited" and "lru,fifo".
  *
- * Errors  KVS_E_INVALID for an empty list or item, a capacity of 0 or past SIMULATE_CAPACITY_MAX, an unknown policy
- *         (lists the known), an item given twice, or more items than an axis holds.
+ * Errors  KVS_E_INVALID for an empty list or item, a capacity of 0 or past SIMULATE_CAPACITY_MAX, an
+ *         unknown policy (lists the known), an item given twice, or more items than an axis holds.
  */
 int sweep_axes_read(const char *capacities, const char *policies, struct sweep_axes *ret_axes,
 		    struct kvs_error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The byte stream of a page is cut into pieces of at most PIECE_TOKENS tokens on the stack.  A page of the usual 128 to 512
- * tokens without extra keys is one piece and one call into libcrypto; everything else streams.
+ * The byte stream of a page is cut into pieces of at most PIECE_TOKENS tokens on the stack.  A page of the
+ * usual 128 to 512 tokens without extra keys is one piece and one call into libcrypto; the rest streams.
  */
 #include "key/key.h"
 
@@ -17,7 +17,7 @@
 /* Length and digest of the prior, and the token count. */
 #define HEAD_BYTES (4 + SHA256_BYTES + 4)
 
-/* Raised when equal identities must no longer mean equal objects: a change of the hash chain or of what blocks hold. */
+/* Raised when equal identities must no longer mean equal objects: the chain or what blocks hold changed. */
 #define COMPATIBILITY_EPOCH 1u
 
 static_assert(sizeof(struct kvs_key) == 56, "keys are hashed and compared as bytes: no padding");
@@ -50,7 +50,8 @@ static uint8_t *tokens_put(uint8_t *at, const int32_t *tokens, uint32_t count)
 	return at;
 }
 
-static void extras_update(struct sha256_stream *stream, const struct extra_key *extras, uint32_t extra_count)
+static void extras_update(struct sha256_stream *stream, const struct extra_key *extras,
+			  uint32_t extra_count)
 {
 	uint8_t  number[4];
 	uint32_t i;
@@ -67,7 +68,8 @@ static void extras_update(struct sha256_stream *stream, const struct extra_key *
 }
 
 void prefix_hash_page(const struct prefix_hash *prior, const int32_t *tokens, uint32_t token_count,
-		      const struct extra_key *extras, uint32_t extra_count, struct prefix_hash *ret_hash)
+		      const struct extra_key *extras, uint32_t extra_count,
+		      struct prefix_hash *ret_hash)
 {
 	uint8_t              piece[HEAD_BYTES + 4 * PIECE_TOKENS];
 	uint32_t             done = token_count < PIECE_TOKENS ? token_count : PIECE_TOKENS;
@@ -98,7 +100,8 @@ void prefix_hash_chain(const struct prefix_hash *prior, const int32_t *tokens, u
 	uint32_t page;
 
 	for (page = 0; page < page_count; page++) {
-		prefix_hash_page(prior, tokens + (size_t)page * page_tokens, page_tokens, NULL, 0, &ret_hashes[page]);
+		prefix_hash_page(prior, tokens + (size_t)page * page_tokens, page_tokens, NULL, 0,
+				 &ret_hashes[page]);
 		prior = &ret_hashes[page];
 	}
 }
@@ -126,8 +129,8 @@ void key_namespace(const char *identity, struct kvs_namespace *ret_space)
 	memcpy(ret_space->byte, digest, sizeof(ret_space->byte));
 }
 
-void key_make(const struct kvs_namespace *space, const struct prefix_hash *hash, uint32_t group, uint32_t offset,
-	      struct kvs_key *ret_key)
+void key_make(const struct kvs_namespace *space, const struct prefix_hash *hash, uint32_t group,
+	      uint32_t offset, struct kvs_key *ret_key)
 {
 	*ret_key = (struct kvs_key){ .space = *space, .group = group, .offset = offset };
 	memcpy(ret_key->hash, hash->byte, sizeof(ret_key->hash));

@@ -67,13 +67,15 @@ static bool mask_overlaps(const struct op_mask *a, const struct op_mask *b)
 	return false;
 }
 
-static int mask_check(const char *name, const struct op_mask *mask, uint32_t key_count, struct kvs_error *err)
+static int mask_check(const char *name, const struct op_mask *mask, uint32_t key_count,
+		      struct kvs_error *err)
 {
 	const size_t bit = bits_next_set(mask->words, key_count, OP_KEYS_MAX);
 
 	if (bit == OP_KEYS_MAX)
 		return 0;
-	return err_set(err, KVS_E_PROTO, "fact.%s: bit %zu is set; the op has %" PRIu32 " keys", name, bit, key_count);
+	return err_set(err, KVS_E_PROTO, "fact.%s: bit %zu is set; the op has %" PRIu32 " keys",
+		       name, bit, key_count);
 }
 
 /* Only a GET reads, so only a GET may speak of what it read. */
@@ -84,7 +86,8 @@ static int reads_check(const struct fact *fact, const struct op *op, struct kvs_
 	if (bits_next_set(fact->object_fault.words, 0, OP_KEYS_MAX) == OP_KEYS_MAX &&
 	    bits_next_set(fact->read_here.words, 0, OP_KEYS_MAX) == OP_KEYS_MAX)
 		return 0;
-	return err_set(err, KVS_E_PROTO, "fact.object_fault: a %s reports what it read; only a get reads",
+	return err_set(err, KVS_E_PROTO,
+		       "fact.object_fault: a %s reports what it read; only a get reads",
 		       op_kind_name(op->kind));
 }
 
@@ -92,20 +95,26 @@ int fact_check(const struct fact *fact, const struct op *op, struct kvs_error *e
 {
 	KVS_ASSERT_CMP(op->key_count, <=, OP_KEYS_MAX);
 	if (fact->op_id != op->op_id) {
-		return err_set(err, KVS_E_PROTO, "fact.op_id: %" PRIu64 " answers another op than %" PRIu64,
+		return err_set(err, KVS_E_PROTO,
+			       "fact.op_id: %" PRIu64 " answers another op than %" PRIu64,
 			       fact->op_id, op->op_id);
 	}
 	if (fact->key_count != op->key_count) {
-		return err_set(err, KVS_E_PROTO, "fact.key_count: %" PRIu32 " is not the op's %" PRIu32,
+		return err_set(err, KVS_E_PROTO,
+			       "fact.key_count: %" PRIu32 " is not the op's %" PRIu32,
 			       fact->key_count, op->key_count);
 	}
-	if ((unsigned int)fact->reason >= OP_REASON_COUNT)
-		return err_set(err, KVS_E_PROTO, "fact.reason: %u is no reason", (unsigned int)fact->reason);
+	if ((unsigned int)fact->reason >= OP_REASON_COUNT) {
+		return err_set(err, KVS_E_PROTO, "fact.reason: %u is no reason",
+			       (unsigned int)fact->reason);
+	}
 	if (mask_check("ok", &fact->ok, op->key_count, err) < 0 ||
 	    mask_check("object_fault", &fact->object_fault, op->key_count, err) < 0 ||
 	    mask_check("read_here", &fact->read_here, op->key_count, err) < 0)
 		return KVS_E_PROTO;
-	if (mask_overlaps(&fact->ok, &fact->object_fault))
-		return err_set(err, KVS_E_PROTO, "fact.object_fault: a row is both ok and at fault");
+	if (mask_overlaps(&fact->ok, &fact->object_fault)) {
+		return err_set(err, KVS_E_PROTO,
+			       "fact.object_fault: a row is both ok and at fault");
+	}
 	return reads_check(fact, op, err);
 }

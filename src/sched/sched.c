@@ -380,6 +380,7 @@ struct sched_load sched_load(const struct sched *sched)
 		.transfers = sched->options.with_store ? transfer_in_flight(&sched->transfer) : 0,
 		.copies = tier_in_flight(&sched->tier),
 		.backups = sched->transfer.backups.count,
+		.putting = sched->transfer.put_host_refs,
 	};
 }
 

@@ -95,12 +95,13 @@ int  sched_notice(struct sched *sched, const struct retirement_notice *notice);
 /* The copies of a ticket named by a plan. */
 const struct tier_ticket *sched_copy(const struct sched *sched, uint32_t tier_ticket);
 
-/* Requests in, storage transactions and copies in flight, candidates waiting for a put. */
+/* Requests in, storage transactions and copies in flight, blocks that wait for a put and blocks being put. */
 struct sched_load {
 	uint32_t requests;
 	uint32_t transfers;
 	uint32_t copies;
 	uint32_t backups;
+	uint32_t putting;
 };
 struct sched_load sched_load(const struct sched *sched);
 

@@ -37,8 +37,9 @@ static void flip_byte(const struct fault *fault, uint64_t number, const struct k
 	((uint8_t *)span->ptr)[mix64(fault->plan.seed ^ number) % span->bytes] ^= 1;
 }
 
-static int fault_get(struct kvs_store *store, const struct kvs_key *key, const struct kvs_span *span, uint32_t count,
-		     enum kvs_result *result, bool *ret_retired)
+static int fault_get(struct kvs_store *store, const struct kvs_key *key,
+		     const struct kvs_span *span, uint32_t count, enum kvs_result *result,
+		     bool *ret_retired)
 {
 	struct fault *fault = fault_of(store);
 	bool          retired = true;
@@ -51,17 +52,20 @@ static int fault_get(struct kvs_store *store, const struct kvs_key *key, const s
 		result[i] = KVS_RESULT_FAILED;
 		if (is_due(fault, number, fault->plan.fail_get_every))
 			continue;
-		(void)fault->inner->ops->get(fault->inner, &key[i], &span[i], 1, &result[i], &one_retired);
+		(void)fault->inner->ops->get(fault->inner, &key[i], &span[i], 1, &result[i],
+					     &one_retired);
 		retired &= one_retired;
-		if (result[i] == KVS_RESULT_DONE && is_due(fault, number, fault->plan.corrupt_get_every))
+		if (result[i] == KVS_RESULT_DONE &&
+		    is_due(fault, number, fault->plan.corrupt_get_every))
 			flip_byte(fault, number, &span[i]);
 	}
 	*ret_retired = retired;
 	return 0;
 }
 
-static int fault_put(struct kvs_store *store, const struct kvs_key *key, const struct kvs_span *span, uint32_t count,
-		     enum kvs_result *result, bool *ret_retired)
+static int fault_put(struct kvs_store *store, const struct kvs_key *key,
+		     const struct kvs_span *span, uint32_t count, enum kvs_result *result,
+		     bool *ret_retired)
 {
 	struct fault *fault = fault_of(store);
 	bool          retired = true;
@@ -77,21 +81,24 @@ static int fault_put(struct kvs_store *store, const struct kvs_key *key, const s
 		result[i] = KVS_RESULT_NO_SPACE;
 		if (is_due(fault, number, fault->plan.no_space_put_every))
 			continue;
-		(void)fault->inner->ops->put(fault->inner, &key[i], &span[i], 1, &result[i], &one_retired);
+		(void)fault->inner->ops->put(fault->inner, &key[i], &span[i], 1, &result[i],
+					     &one_retired);
 		retired &= one_retired;
 	}
 	*ret_retired = retired;
 	return 0;
 }
 
-static int fault_exists(struct kvs_store *store, const struct kvs_key *key, uint32_t count, enum kvs_result *result)
+static int fault_exists(struct kvs_store *store, const struct kvs_key *key, uint32_t count,
+			enum kvs_result *result)
 {
 	struct kvs_store *inner = fault_of(store)->inner;
 
 	return inner->ops->exists(inner, key, count, result);
 }
 
-static int fault_remove(struct kvs_store *store, const struct kvs_key *key, uint32_t count, enum kvs_result *result)
+static int fault_remove(struct kvs_store *store, const struct kvs_key *key, uint32_t count,
+			enum kvs_result *result)
 {
 	struct kvs_store *inner = fault_of(store)->inner;
 
@@ -120,8 +127,8 @@ static const struct kvs_store_ops fault_ops = {
 	.get = fault_get, .put = fault_put, .remove = fault_remove
 };
 
-int store_fault_open(struct kvs_store *inner, const struct store_fault *plan, struct kvs_store **ret_store,
-		     struct kvs_error *err)
+int store_fault_open(struct kvs_store *inner, const struct store_fault *plan,
+		     struct kvs_store **ret_store, struct kvs_error *err)
 {
 	struct fault *fault = malloc(sizeof(*fault));
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a kind of store gives to store_open(): one struct, store_kind_NAME, and one line in the table of store.c.
+ * What a kind of store gives to store_open(): one struct, store_kind_NAME, and one line in the table of
+ * store.c.
  */
 #ifndef STORE_KIND_H
 #define STORE_KIND_H
@@ -20,8 +21,8 @@ struct store_kind {
 	const char *const *options; /* keys it takes, NULL-terminated */
 
 	/* spec has passed spec_check() against options. */
-	int (*open)(const struct store_spec *spec, const struct store_setup *setup, struct kvs_store **ret_store,
-		    struct kvs_error *err);
+	int (*open)(const struct store_spec *spec, const struct store_setup *setup,
+		    struct kvs_store **ret_store, struct kvs_error *err);
 };
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * The reference store: slots in anonymous pages.
  *
- * Pages are the kernel's until a slot is first written, so a large capacity costs only what is used.  Its capacity
+ * Pages are the kernel's until a slot is first written, so a large capacity costs only what is used.  It
  * counts payload; the index comes on top and is reported.
  */
 #include <errno.h>
@@ -29,8 +29,8 @@ static uint8_t *slot_at(const struct mem *mem, uint32_t slot)
 	return mem->pages + slot * mem->block_bytes;
 }
 
-static int mem_write(struct medium *medium, uint32_t slot, uint64_t sequence, const struct object *object,
-		     const void *payload)
+static int mem_write(struct medium *medium, uint32_t slot, uint64_t sequence,
+		     const struct object *object, const void *payload)
 {
 	(void)sequence;
 	memcpy(slot_at(mem_of(medium), slot), payload, object->bytes);
@@ -73,7 +73,8 @@ static int mem_map(const struct slotted_traits *traits, struct mem **ret_mem, st
 
 	if (!mem)
 		return err_set(err, -ENOMEM, "store: no memory");
-	*mem = (struct mem){ .medium = { &mem_medium }, .page_bytes = traits->slot_count * traits->block_bytes,
+	*mem = (struct mem){ .medium = { &mem_medium },
+			     .page_bytes = traits->slot_count * traits->block_bytes,
 			     .block_bytes = traits->block_bytes };
 	rc = os_pages_map(mem->page_bytes, &pages);
 	if (rc < 0) {
@@ -88,8 +89,8 @@ static int mem_map(const struct slotted_traits *traits, struct mem **ret_mem, st
 	return 0;
 }
 
-static int mem_open(const struct store_spec *spec, const struct store_setup *setup, struct kvs_store **ret_store,
-		    struct kvs_error *err)
+static int mem_open(const struct store_spec *spec, const struct store_setup *setup,
+		    struct kvs_store **ret_store, struct kvs_error *err)
 {
 	struct slotted_traits traits = { .block_bytes = setup->block_bytes, .span_align = 1 };
 	struct slotted       *slotted = NULL;
@@ -97,7 +98,8 @@ static int mem_open(const struct store_spec *spec, const struct store_setup *set
 	int                   rc;
 
 	if (spec_size("capacity", spec->rest, &traits.capacity_bytes, err) < 0 ||
-	    slotted_count(traits.capacity_bytes, 0, setup->block_bytes, setup->block_bytes, &traits.slot_count, err) < 0)
+	    slotted_count(traits.capacity_bytes, 0, setup->block_bytes, setup->block_bytes,
+			  &traits.slot_count, err) < 0)
 		return KVS_E_INVALID;
 	rc = mem_map(&traits, &mem, err);
 	if (rc < 0)
@@ -115,4 +117,6 @@ static const char *const mem_options[] = { SLOTTED_OPTIONS, NULL };
 
 extern const struct store_kind store_kind_mem;
 
-const struct store_kind store_kind_mem = { .name = "mem", .options = mem_options, .open = mem_open };
+const struct store_kind store_kind_mem = { .name = "mem",
+					   .options = mem_options,
+					   .open = mem_open };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches over slots.  Functions named *_locked run under the mutex; all others take it themselves or need none. */
+/* Batches over slots.  Functions named *_locked run under the mutex; others take it or need none. */
 #include "store/slotted.h"
 
 #include <errno.h>
@@ -20,15 +20,16 @@ static bool spans_valid(const struct slotted *s, const struct kvs_span *span, ui
 
 	for (i = 0; i < count; i++) {
 		if (span[i].bytes == 0 || span[i].bytes > s->traits.block_bytes ||
-		    span[i].bytes % s->traits.span_align || (uintptr_t)span[i].ptr % s->traits.span_align)
+		    span[i].bytes % s->traits.span_align ||
+		    (uintptr_t)span[i].ptr % s->traits.span_align)
 			return false;
 	}
 	return true;
 }
 
 /* All I/O below is synchronous: when a call returns, no span is touched any more, however it went. */
-static int batch_begin(struct slotted *s, const struct kvs_span *span, uint32_t count, enum kvs_result *result,
-		       bool *ret_retired)
+static int batch_begin(struct slotted *s, const struct kvs_span *span, uint32_t count,
+		       enum kvs_result *result, bool *ret_retired)
 {
 	uint32_t i;
 
@@ -40,7 +41,8 @@ static int batch_begin(struct slotted *s, const struct kvs_span *span, uint32_t 
 	return KVS_E_INVALID;
 }
 
-int slotted_exists(struct kvs_store *store, const struct kvs_key *key, uint32_t count, enum kvs_result *result)
+int slotted_exists(struct kvs_store *store, const struct kvs_key *key, uint32_t count,
+		   enum kvs_result *result)
 {
 	struct slotted *s = slotted_of(store);
 	uint32_t        i;
@@ -79,9 +81,11 @@ static bool reading_begin(struct slotted *s, const struct kvs_key *key, struct r
 	return slot != SLOT_NONE;
 }
 
-static enum kvs_result read_verified(struct slotted *s, const struct reading *reading, const struct kvs_span *span)
+static enum kvs_result read_verified(struct slotted *s, const struct reading *reading,
+				     const struct kvs_span *span)
 {
 	uint8_t *const payload = span->ptr;
+	uint64_t       checksum;
 	int            rc;
 
 	if (span->bytes != reading->object.bytes)
@@ -93,9 +97,10 @@ static enum kvs_result read_verified(struct slotted *s, const struct reading *re
 		return KVS_RESULT_FAILED;
 	if (reading->flip)
 		payload[span->bytes / 2] ^= 1;
-	if (s->verify && object_checksum(&reading->object.key, payload, reading->object.bytes) != reading->object.checksum)
-		return KVS_RESULT_CORRUPT;
-	return KVS_RESULT_DONE;
+	if (!s->verify)
+		return KVS_RESULT_DONE;
+	checksum = object_checksum(&reading->object.key, payload, reading->object.bytes);
+	return checksum == reading->object.checksum ? KVS_RESULT_DONE : KVS_RESULT_CORRUPT;
 }
 
 /* Take a pinned object out for good, once: of several readers that find it wrong the first does it. */
@@ -120,7 +125,8 @@ static void unpin(struct slotted *s, uint32_t slot)
 	os_mutex_unlock(&s->mutex);
 }
 
-static enum kvs_result get_one(struct slotted *s, const struct kvs_key *key, const struct kvs_span *span)
+static enum kvs_result get_one(struct slotted *s, const struct kvs_key *key,
+			       const struct kvs_span *span)
 {
 	struct reading  reading;
 	enum kvs_result result;
@@ -135,8 +141,8 @@ static enum kvs_result get_one(struct slotted *s, const struct kvs_key *key, con
 	return result;
 }
 
-int slotted_get(struct kvs_store *store, const struct kvs_key *key, const struct kvs_span *span, uint32_t count,
-		enum kvs_result *result, bool *ret_retired)
+int slotted_get(struct kvs_store *store, const struct kvs_key *key, const struct kvs_span *span,
+		uint32_t count, enum kvs_result *result, bool *ret_retired)
 {
 	struct slotted *s = slotted_of(store);
 	uint32_t        i;
@@ -153,14 +159,18 @@ static enum kvs_result write_result(int rc)
 {
 	if (rc == 0)
 		return KVS_RESULT_DONE;
-	return rc == -ENOSPC || rc == -EDQUOT || rc == -EFBIG ? KVS_RESULT_NO_SPACE : KVS_RESULT_FAILED;
+	if (rc == -ENOSPC || rc == -EDQUOT || rc == -EFBIG)
+		return KVS_RESULT_NO_SPACE;
+	return KVS_RESULT_FAILED;
 }
 
-static enum kvs_result put_one(struct slotted *s, const struct kvs_key *key, const struct kvs_span *span)
+static enum kvs_result put_one(struct slotted *s, const struct kvs_key *key,
+			       const struct kvs_span *span)
 {
 	struct object   object = { .key = *key, .bytes = (uint32_t)span->bytes };
 	struct claim    claim;
 	enum kvs_result result;
+	int             rc;
 
 	os_mutex_lock(&s->mutex);
 	result = index_claim_locked(s, key, &claim);
@@ -168,11 +178,12 @@ static enum kvs_result put_one(struct slotted *s, const struct kvs_key *key, con
 	if (result != KVS_RESULT_DONE)
 		return result;
 
-	/* The evicted header goes first, so that it never names the new bytes; when it stays, their checksum tells. */
+	/* The evicted header goes first, so that it never names the new bytes; else their checksum tells. */
 	if (claim.evicted)
 		(void)s->medium->ops->erase(s->medium, claim.slot);
 	object.checksum = object_checksum(key, span->ptr, object.bytes);
-	result = write_result(s->medium->ops->write(s->medium, claim.slot, claim.sequence, &object, span->ptr));
+	rc = s->medium->ops->write(s->medium, claim.slot, claim.sequence, &object, span->ptr);
+	result = write_result(rc);
 
 	os_mutex_lock(&s->mutex);
 	if (result == KVS_RESULT_DONE)
@@ -183,8 +194,8 @@ static enum kvs_result put_one(struct slotted *s, const struct kvs_key *key, con
 	return result;
 }
 
-int slotted_put(struct kvs_store *store, const struct kvs_key *key, const struct kvs_span *span, uint32_t count,
-		enum kvs_result *result, bool *ret_retired)
+int slotted_put(struct kvs_store *store, const struct kvs_key *key, const struct kvs_span *span,
+		uint32_t count, enum kvs_result *result, bool *ret_retired)
 {
 	struct slotted *s = slotted_of(store);
 	uint32_t        i;
@@ -213,7 +224,8 @@ static enum kvs_result remove_one(struct slotted *s, const struct kvs_key *key)
 	return rc < 0 ? KVS_RESULT_FAILED : KVS_RESULT_DONE;
 }
 
-int slotted_remove(struct kvs_store *store, const struct kvs_key *key, uint32_t count, enum kvs_result *result)
+int slotted_remove(struct kvs_store *store, const struct kvs_key *key, uint32_t count,
+		   enum kvs_result *result)
 {
 	struct slotted *s = slotted_of(store);
 	uint32_t        i;

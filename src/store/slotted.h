@@ -2,17 +2,19 @@
 /*
  * A store of equal slots: everything but the bytes.
  *
- * A slotted store maps keys to slots, evicts when all are taken, and verifies what it reads; a *medium* below it moves one payload
- * into or out of one slot.  mem and strata are two media.
+ * A slotted store maps keys to slots, evicts when all are taken, and verifies what it reads; a *medium*
+ * below it moves one payload into or out of one slot.  mem and strata are two media.
  *
- * Life of a slot    FREE -> WRITING -> PRESENT -> (DOOMED ->) FREE.  Only PRESENT slots are found.  A DOOMED one has left the
- *                   index and waits for its last reader.
- * Locking           One mutex guards index, order and states, and is never held during a medium's I/O, hashing or copying: a
- *                   writer owns its WRITING slot alone, a reader pins its slot, and a pinned slot is neither evicted nor reused.
- * Two puts at once  of one key write once.  The later one gets KVS_RESULT_UNKNOWN: the object is not stored yet and may
- *                   never be, so nothing is claimed, and the owner may offer it again.
- * Verification      XXH3-64 over the payload, seeded with key and length, so that bytes of another object never pass.  What
- *                   fails leaves the index, its header is erased on the medium, and its slot is reused.
+ * Life of a slot    FREE -> WRITING -> PRESENT -> (DOOMED ->) FREE.  Only PRESENT slots are found.  A DOOMED
+ *                   one has left the index and waits for its last reader.
+ * Locking           One mutex guards index, order and states, and is never held during a medium's I/O,
+ *                   hashing or copying: a writer owns its WRITING slot alone, a reader pins its slot, and a
+ *                   pinned slot is neither evicted nor reused.
+ * Two puts at once  of one key write once.  The later one gets KVS_RESULT_UNKNOWN: the object is not stored
+ *                   yet and may never be, so nothing is claimed, and the owner may offer it again.
+ * Verification      XXH3-64 over the payload, seeded with key and length, so that bytes of another object
+ *                   never pass.  What fails leaves the index, its header is erased on the medium, and its
+ *                   slot is reused.
  * Limits            slot_count objects; nothing allocates after open.
  */
 #ifndef STORE_SLOTTED_H
@@ -46,8 +48,8 @@ struct medium;
 /* Each returns 0 or -errno, and touches no span after it returned. */
 struct medium_ops {
 	/* Payload first, then the object that names it; sequence grows from write to write. */
-	int (*write)(struct medium *medium, uint32_t slot, uint64_t sequence, const struct object *object,
-		     const void *payload);
+	int (*write)(struct medium *medium, uint32_t slot, uint64_t sequence,
+		     const struct object *object, const void *payload);
 	/* -ENODATA when the medium ends inside the slot. */
 	int (*read)(struct medium *medium, uint32_t slot, void *payload, uint32_t bytes);
 	/* Forget what the slot holds, so that no later open finds it. */
@@ -100,20 +102,25 @@ struct slotted {
 	uint32_t        peak_slots; /* slots ever written: the highest and all below it */
 };
 
-/* The number of slots for capacity_bytes less fixed_bytes, or why it cannot be; slot_bytes counts a slot's header too. */
-int slotted_count(uint64_t capacity_bytes, uint64_t fixed_bytes, uint64_t slot_bytes, uint64_t block_bytes,
-		  uint32_t *ret_count, struct kvs_error *err);
+/*
+ * The number of slots that fit into capacity_bytes less fixed_bytes, or why it cannot be.  slot_bytes is a
+ * block and what lies beside it.
+ */
+int slotted_count(uint64_t capacity_bytes, uint64_t fixed_bytes, uint64_t slot_bytes,
+		  uint64_t block_bytes, uint32_t *ret_count, struct kvs_error *err);
 
 /* On success medium belongs to the store. */
-int slotted_open(const struct kvs_store_ops *ops, struct medium *medium, const struct slotted_traits *traits,
-		 const struct store_spec *spec, const struct store_setup *setup, struct slotted **ret_slotted,
+int slotted_open(const struct kvs_store_ops *ops, struct medium *medium,
+		 const struct slotted_traits *traits, const struct store_spec *spec,
+		 const struct store_setup *setup, struct slotted **ret_slotted,
 		 struct kvs_error *err);
 
 /*
- * Recovery, before the store is handed out: an object found on the medium, oldest first.  Of two with one key the
- * earlier is erased.  sequence is that of its write.
+ * Recovery, before the store is handed out: an object found on the medium, oldest first.  Of two with one
+ * key the earlier is erased.  sequence is that of its write.
  */
-void slotted_adopt(struct slotted *slotted, uint32_t slot, uint64_t sequence, const struct object *object);
+void slotted_adopt(struct slotted *slotted, uint32_t slot, uint64_t sequence,
+		   const struct object *object);
 
 /* Panics unless index, order, free list and states agree.  For a quiet store. */
 void slotted_audit(struct slotted *slotted);
@@ -121,17 +128,22 @@ void slotted_audit(struct slotted *slotted);
 /* The entries of a backend's table. */
 void slotted_close(struct kvs_store *store);
 void slotted_describe(struct kvs_store *store, struct kvs_store_limits *ret_limits);
-int  slotted_exists(struct kvs_store *store, const struct kvs_key *key, uint32_t count, enum kvs_result *result);
-int  slotted_get(struct kvs_store *store, const struct kvs_key *key, const struct kvs_span *span, uint32_t count,
-		 enum kvs_result *result, bool *ret_retired);
-int  slotted_put(struct kvs_store *store, const struct kvs_key *key, const struct kvs_span *span, uint32_t count,
-		 enum kvs_result *result, bool *ret_retired);
-int  slotted_remove(struct kvs_store *store, const struct kvs_key *key, uint32_t count, enum kvs_result *result);
+int  slotted_exists(struct kvs_store *store, const struct kvs_key *key, uint32_t count,
+		    enum kvs_result *result);
+int  slotted_get(struct kvs_store *store, const struct kvs_key *key, const struct kvs_span *span,
+		 uint32_t count, enum kvs_result *result, bool *ret_retired);
+int  slotted_put(struct kvs_store *store, const struct kvs_key *key, const struct kvs_span *span,
+		 uint32_t count, enum kvs_result *result, bool *ret_retired);
+int  slotted_remove(struct kvs_store *store, const struct kvs_key *key, uint32_t count,
+		    enum kvs_result *result);
 
 #define SLOTTED_OPS(kind) \
-	{ \
-		.name = (kind), .close = slotted_close, .describe = slotted_describe, .exists = slotted_exists, \
-		.get = slotted_get, .put = slotted_put, .remove = slotted_remove \
-	}
+	{ .name = (kind), \
+	  .close = slotted_close, \
+	  .describe = slotted_describe, \
+	  .exists = slotted_exists, \
+	  .get = slotted_get, \
+	  .put = slotted_put, \
+	  .remove = slotted_remove }
 
 #endif

@@ -3,6 +3,7 @@
 #include "store/slotted_index.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,7 +55,8 @@ static void slot_free(struct slotted *s, uint32_t slot)
 	list_push_head(&s->free, s->free_links, slot);
 }
 
-enum kvs_result index_claim_locked(struct slotted *s, const struct kvs_key *key, struct claim *ret_claim)
+enum kvs_result index_claim_locked(struct slotted *s, const struct kvs_key *key,
+				   struct claim *ret_claim)
 {
 	const uint64_t hash = key_hash(key);
 	const uint32_t found = map_find(&s->index, hash, key);
@@ -134,21 +136,26 @@ void slotted_adopt(struct slotted *s, uint32_t slot, uint64_t sequence, const st
 		s->sequence = sequence + 1;
 }
 
-int slotted_count(uint64_t capacity_bytes, uint64_t fixed_bytes, uint64_t slot_bytes, uint64_t block_bytes,
-		  uint32_t *ret_count, struct kvs_error *err)
+int slotted_count(uint64_t capacity_bytes, uint64_t fixed_bytes, uint64_t slot_bytes,
+		  uint64_t block_bytes, uint32_t *ret_count, struct kvs_error *err)
 {
-	const uint64_t count = capacity_bytes > fixed_bytes ? (capacity_bytes - fixed_bytes) / slot_bytes : 0;
-	char           capacity[32], block[32], limit[32];
+	const uint64_t count =
+		capacity_bytes > fixed_bytes ? (capacity_bytes - fixed_bytes) / slot_bytes : 0;
+	char           block[32], limit[32];
 
-	units_format_size(capacity_bytes, capacity);
 	units_format_size(block_bytes, block);
 	if (count == 0) {
-		return err_set(err, KVS_E_INVALID, "store.capacity: %s holds no block of %s; at least %s is needed",
-			       capacity, block, units_format_size(fixed_bytes + slot_bytes, limit));
+		return err_set(err, KVS_E_INVALID,
+			       "store.capacity: %" PRIu64
+			       " bytes hold no block of %s; at least %s is needed",
+			       capacity_bytes, block,
+			       units_format_size(fixed_bytes + slot_bytes, limit));
 	}
 	if (count > SLOTTED_OBJECTS_MAX) {
-		return err_set(err, KVS_E_INVALID, "store.capacity: %s is more than %s blocks of %s, the limit of the index",
-			       capacity, units_format_count(SLOTTED_OBJECTS_MAX, limit), block);
+		return err_set(err, KVS_E_INVALID,
+			       "store.capacity: %" PRIu64 " bytes are more than %s blocks of %s",
+			       capacity_bytes, units_format_count(SLOTTED_OBJECTS_MAX, limit),
+			       block);
 	}
 	*ret_count = (uint32_t)count;
 	return 0;
@@ -162,7 +169,8 @@ static int tables_open(struct slotted *s, const char *evict_policy, struct kvs_e
 	s->records = calloc(count, sizeof(*s->records));
 	s->free_links = malloc(count * sizeof(*s->free_links));
 	if (!s->records || !s->free_links ||
-	    map_open(&s->index, count, &s->records->object.key, sizeof(*s->records), sizeof(struct kvs_key)) < 0)
+	    map_open(&s->index, count, &s->records->object.key, sizeof(*s->records),
+		     sizeof(struct kvs_key)) < 0)
 		return err_set(err, -ENOMEM, "store: no memory for an index of %u blocks", count);
 	list_init(&s->free);
 	list_links_init(s->free_links, count);
@@ -180,8 +188,9 @@ static void tables_close(struct slotted *s)
 	free(s->records);
 }
 
-int slotted_open(const struct kvs_store_ops *ops, struct medium *medium, const struct slotted_traits *traits,
-		 const struct store_spec *spec, const struct store_setup *setup, struct slotted **ret_slotted,
+int slotted_open(const struct kvs_store_ops *ops, struct medium *medium,
+		 const struct slotted_traits *traits, const struct store_spec *spec,
+		 const struct store_setup *setup, struct slotted **ret_slotted,
 		 struct kvs_error *err)
 {
 	uint64_t        corrupt_every = 0;
@@ -189,13 +198,16 @@ int slotted_open(const struct kvs_store_ops *ops, struct medium *medium, const s
 	struct slotted *s;
 	int             rc;
 
-	if (spec_count("corrupt_every", spec_option(spec, "corrupt_every"), &corrupt_every, err) < 0 ||
-	    spec_switch("verify", spec_option(spec, "verify"), &verify, err) < 0)
+	if (spec_count(spec, "corrupt_every", &corrupt_every, err) < 0 ||
+	    spec_switch(spec, "verify", &verify, err) < 0)
 		return KVS_E_INVALID;
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return err_set(err, -ENOMEM, "store: no memory");
-	*s = (struct slotted){ .store = { ops }, .medium = medium, .traits = *traits, .corrupt_every = corrupt_every,
+	*s = (struct slotted){ .store = { ops },
+			       .medium = medium,
+			       .traits = *traits,
+			       .corrupt_every = corrupt_every,
 			       .verify = verify };
 	rc = tables_open(s, setup->evict_policy, err);
 	if (rc < 0) {
@@ -235,7 +247,8 @@ void slotted_describe(struct kvs_store *store, struct kvs_store_limits *ret_limi
 		.object_count = s->object_count,
 		.evicted_objects = s->evicted_objects,
 		.corrupt_objects = s->corrupt_objects,
-		.memory_bytes = index_bytes(s) + (s->traits.persistent ? 0 : s->peak_slots * s->traits.block_bytes),
+		.memory_bytes = index_bytes(s) +
+				(s->traits.persistent ? 0 : s->peak_slots * s->traits.block_bytes),
 		.failures_retire = true,
 		.persistent = s->traits.persistent,
 		.verified = s->verify,

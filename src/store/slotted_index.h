@@ -27,7 +27,8 @@ struct claim {
 };
 
 /* DONE and a WRITING slot under key; or EXISTS (a use), UNKNOWN (being written), NO_SPACE (all pinned). */
-enum kvs_result index_claim_locked(struct slotted *s, const struct kvs_key *key, struct claim *ret_claim);
+enum kvs_result index_claim_locked(struct slotted *s, const struct kvs_key *key,
+				   struct claim *ret_claim);
 
 /* WRITING to PRESENT, WRITING to FREE, PRESENT to DOOMED. */
 void index_publish_locked(struct slotted *s, uint32_t slot, const struct object *object);

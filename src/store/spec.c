@@ -25,12 +25,16 @@ static int options_parse(char *text, struct store_spec *spec, struct kvs_error *
 	for (; text; text = next) {
 		char *value;
 
-		if (spec->option_count == SPEC_OPTIONS_MAX)
-			return err_set(err, KVS_E_INVALID, "store: has more than %u options", SPEC_OPTIONS_MAX);
+		if (spec->option_count == SPEC_OPTIONS_MAX) {
+			return err_set(err, KVS_E_INVALID, "store: has more than %u options",
+				       SPEC_OPTIONS_MAX);
+		}
 		next = cut(text, '&');
 		value = cut(text, '=');
-		if (!value)
-			return err_set(err, KVS_E_INVALID, "store: option \"%.64s\" has no value; write key=value", text);
+		if (!value) {
+			return err_set(err, KVS_E_INVALID,
+				       "store: option \"%.64s\" has no value; write key=value", text);
+		}
 		spec->options[spec->option_count++] = (struct spec_option){ text, value };
 	}
 	return 0;
@@ -41,8 +45,10 @@ int spec_parse(const char *text, struct store_spec *ret_spec, struct kvs_error *
 	const size_t length = strlen(text);
 	char        *options, *rest;
 
-	if (length >= SPEC_BYTES_MAX)
-		return err_set(err, KVS_E_INVALID, "store: is longer than %u bytes", SPEC_BYTES_MAX - 1);
+	if (length >= SPEC_BYTES_MAX) {
+		return err_set(err, KVS_E_INVALID, "store: is longer than %u bytes",
+			       SPEC_BYTES_MAX - 1);
+	}
 	*ret_spec = (struct store_spec){ 0 };
 	memcpy(ret_spec->text, text, length + 1);
 	options = cut(ret_spec->text, '?');
@@ -61,14 +67,18 @@ static bool is_known(const char *key, const char *const *known)
 	return false;
 }
 
-static int refuse_unknown(const char *key, const char *kind, const char *const *known, struct kvs_error *err)
+static int refuse_unknown(const char *key, const char *kind, const char *const *known,
+			  struct kvs_error *err)
 {
 	char   list[128] = "";
 	size_t used = 0;
 
-	for (; *known && used < sizeof(list); known++)
-		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", used ? ", " : "", *known);
-	return err_set(err, KVS_E_INVALID, "store: \"%.64s\" is not an option of %s; use %s", key, kind, list);
+	for (; *known && used < sizeof(list); known++) {
+		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", used ? ", " : "",
+					 *known);
+	}
+	return err_set(err, KVS_E_INVALID, "store: \"%.64s\" is not an option of %s; use %s", key,
+		       kind, list);
 }
 
 int spec_check(const struct store_spec *spec, const char *const *known, struct kvs_error *err)
@@ -99,24 +109,30 @@ const char *spec_option(const struct store_spec *spec, const char *key)
 
 int spec_size(const char *key, const char *text, uint64_t *ret_bytes, struct kvs_error *err)
 {
-	if (text && units_size(text, ret_bytes) < 0)
-		return err_set(err, KVS_E_INVALID, "store.%s: \"%.64s\" " UNITS_SIZE_RULE, key, text);
-	return 0;
+	if (units_size(text, ret_bytes) == 0)
+		return 0;
+	return err_set(err, KVS_E_INVALID, "store.%s: \"%.64s\" " UNITS_SIZE_RULE, key, text);
 }
 
-int spec_count(const char *key, const char *text, uint64_t *ret_count, struct kvs_error *err)
+int spec_count(const struct store_spec *spec, const char *key, uint64_t *ret_count, struct kvs_error *err)
 {
-	if (text && units_count(text, ret_count) < 0)
-		return err_set(err, KVS_E_INVALID, "store.%s: \"%.64s\" " UNITS_COUNT_RULE, key, text);
-	return 0;
+	const char *text = spec_option(spec, key);
+
+	if (!text || units_count(text, ret_count) == 0)
+		return 0;
+	return err_set(err, KVS_E_INVALID, "store.%s: \"%.64s\" " UNITS_COUNT_RULE, key, text);
 }
 
-int spec_switch(const char *key, const char *text, bool *ret_on, struct kvs_error *err)
+int spec_switch(const struct store_spec *spec, const char *key, bool *ret_on, struct kvs_error *err)
 {
+	const char *text = spec_option(spec, key);
+
 	if (!text)
 		return 0;
-	if (strcmp(text, "on") != 0 && strcmp(text, "off") != 0)
-		return err_set(err, KVS_E_INVALID, "store.%s: \"%.64s\" is neither on nor off", key, text);
+	if (strcmp(text, "on") != 0 && strcmp(text, "off") != 0) {
+		return err_set(err, KVS_E_INVALID, "store.%s: \"%.64s\" is neither on nor off", key,
+			       text);
+	}
 	*ret_on = strcmp(text, "on") == 0;
 	return 0;
 }

@@ -49,13 +49,15 @@ static int refuse_kind(const char *name, struct kvs_error *err)
 		return err_set(err, KVS_E_INVALID, "store: none takes no path and no options");
 	for (i = 0; i < ARRAY_COUNT(kinds) && used < sizeof(list); i++)
 		used += (size_t)snprintf(list + used, sizeof(list) - used, ", %s", kinds[i]->name);
-	return err_set(err, KVS_E_INVALID, "store: \"%.64s\" is not a kind of store; use %s", name, list);
+	return err_set(err, KVS_E_INVALID, "store: \"%.64s\" is not a kind of store; use %s", name,
+		       list);
 }
 
-int store_open(const char *spec, uint64_t block_bytes, const char *evict_policy, struct kvs_store **ret_store,
-	       struct kvs_error *err)
+int store_open(const char *spec, uint64_t block_bytes, const char *evict_policy,
+	       struct kvs_store **ret_store, struct kvs_error *err)
 {
-	const struct store_setup setup = { .block_bytes = block_bytes, .evict_policy = evict_policy };
+	const struct store_setup setup = { .block_bytes = block_bytes,
+					   .evict_policy = evict_policy };
 	const struct store_kind *kind;
 	struct store_spec        parts;
 
@@ -63,8 +65,10 @@ int store_open(const char *spec, uint64_t block_bytes, const char *evict_policy,
 		*ret_store = NULL;
 		return 0;
 	}
-	if (block_bytes == 0 || block_bytes > BLOCK_BYTES_MAX || block_bytes % BLOCK_MULTIPLE != 0) {
-		return err_set(err, KVS_E_INVALID, "block_bytes: %" PRIu64 " is not a multiple of 4 KiB up to 1 GiB",
+	if (block_bytes == 0 || block_bytes > BLOCK_BYTES_MAX ||
+	    block_bytes % BLOCK_MULTIPLE != 0) {
+		return err_set(err, KVS_E_INVALID,
+			       "block_bytes: %" PRIu64 " is not a multiple of 4 KiB up to 1 GiB",
 			       block_bytes);
 	}
 	if (spec_parse(spec, &parts, err) < 0)

@@ -2,11 +2,13 @@
 /*
  * The strata file: slots in one sparse file.
  *
- * Payload moves by O_DIRECT between the caller's span and the file; where the file system has none it goes through the page cache, and
- * describe() says so.  Headers go through a second descriptor.  The exclusive lock is on the payload's description.
+ * Payload moves by O_DIRECT between the caller's span and the file; where the file system has none it goes
+ * through the page cache, and describe() says so.  Headers go through a second descriptor.  The exclusive
+ * lock is on the payload's description.
  *
- * Durability   What was put survives the end of the process, however it ends.  Power loss may lose recent puts, and never yields a wrong
- *              byte: header and payload are written unordered, and a payload that its header's checksum does not match is no data.
+ * Durability   What was put survives the end of the process, however it ends.  Power loss may lose recent
+ *              puts and never yields a wrong byte: header and payload reach the disk in any order, and a
+ *              payload that does not match its header's checksum is no data.
  * Full disk    Nothing is preallocated, so a disk that fills refuses puts; the store goes on.
  */
 #include <errno.h>
@@ -38,16 +40,18 @@ static uint64_t header_at(uint32_t slot)
 
 static uint64_t payload_at(const struct strata *strata, uint32_t slot)
 {
-	return strata_payload_offset(strata->geometry.slot_count) + slot * strata->geometry.block_bytes;
+	return strata_payload_offset(strata->geometry.slot_count) +
+	       slot * strata->geometry.block_bytes;
 }
 
-static int strata_write(struct medium *medium, uint32_t slot, uint64_t sequence, const struct object *object,
-			const void *payload)
+static int strata_write(struct medium *medium, uint32_t slot, uint64_t sequence,
+			const struct object *object, const void *payload)
 {
 	struct strata     *strata = strata_of(medium);
 	struct slot_header header;
-	const int          rc = os_file_write(strata->payload_fd, payload, object->bytes, payload_at(strata, slot));
+	int                rc;
 
+	rc = os_file_write(strata->payload_fd, payload, object->bytes, payload_at(strata, slot));
 	if (rc < 0)
 		return rc;
 	header_make(slot, sequence, object, &header);
@@ -103,8 +107,10 @@ static int descriptors_open(struct strata *strata, const char *path, struct kvs_
 	if (strata->payload_fd < 0)
 		return refuse(strata->payload_fd, "cannot be opened", err);
 	rc = os_file_lock(strata->payload_fd);
-	if (rc == -EWOULDBLOCK)
-		return err_set(err, KVS_E_BUSY, "is open in another store; one file serves one store at a time");
+	if (rc == -EWOULDBLOCK) {
+		return err_set(err, KVS_E_BUSY,
+			       "is open in another store; one file serves one store at a time");
+	}
 	if (rc < 0)
 		return refuse(rc, "cannot be locked", err);
 	strata->header_fd = os_file_open(path, OS_WRITE);
@@ -135,8 +141,10 @@ static int check(struct strata *strata, uint64_t size, struct kvs_error *err)
 	rc = superblock_check(&superblock, &strata->geometry, err);
 	if (rc < 0)
 		return rc;
-	if (size > strata_file_bytes(&strata->geometry))
-		return err_set(err, KVS_E_PROTO, "is longer than its superblock says; something else wrote to it");
+	if (size > strata_file_bytes(&strata->geometry)) {
+		return err_set(err, KVS_E_PROTO,
+			       "is longer than its superblock says; something else wrote to it");
+	}
 	return 0;
 }
 
@@ -174,7 +182,8 @@ static int by_sequence(const void *a, const void *b)
 }
 
 /* Collect what the header table names: found_count of it in found, invalid headers counted and left blank. */
-static int scan(struct strata *strata, struct slotted *slotted, struct found *found, uint32_t *ret_count)
+static int scan(struct strata *strata, struct slotted *slotted, struct found *found,
+		uint32_t *ret_count)
 {
 	struct slot_header headers[HEADERS_A_READ];
 	uint32_t           first, i, count = 0;
@@ -182,13 +191,15 @@ static int scan(struct strata *strata, struct slotted *slotted, struct found *fo
 	for (first = 0; first < strata->geometry.slot_count; first += HEADERS_A_READ) {
 		const uint32_t left = strata->geometry.slot_count - first;
 		const uint32_t run = left < HEADERS_A_READ ? left : HEADERS_A_READ;
-		const int      rc = os_file_read(strata->header_fd, headers, run * sizeof(*headers), header_at(first));
+		const int      rc = os_file_read(strata->header_fd, headers, run * sizeof(*headers),
+						 header_at(first));
 
 		if (rc < 0)
 			return rc;
 		for (i = 0; i < run; i++) {
-			const enum header_state state = header_read(&headers[i], first + i, strata->geometry.block_bytes,
-								    &found[count].sequence, &found[count].object);
+			const enum header_state state =
+				header_read(&headers[i], first + i, strata->geometry.block_bytes,
+					    &found[count].sequence, &found[count].object);
 
 			found[count].slot = first + i;
 			count += state == HEADER_VALID;
@@ -206,8 +217,10 @@ static int recover(struct strata *strata, struct slotted *slotted, struct kvs_er
 	uint32_t      count, i;
 	int           rc;
 
-	if (!found)
-		return err_set(err, -ENOMEM, "store: no memory to recover %u blocks", strata->geometry.slot_count);
+	if (!found) {
+		return err_set(err, -ENOMEM, "store: no memory to recover %u blocks",
+			       strata->geometry.slot_count);
+	}
 	rc = scan(strata, slotted, found, &count);
 	if (rc == 0) {
 		qsort(found, count, sizeof(*found), by_sequence);
@@ -218,28 +231,35 @@ static int recover(struct strata *strata, struct slotted *slotted, struct kvs_er
 	return rc < 0 ? refuse(rc, "cannot be read", err) : 0;
 }
 
-static int strata_new(const struct store_spec *spec, const struct store_setup *setup, struct strata **ret_strata,
-		      uint64_t *ret_capacity, struct kvs_error *err)
+static int strata_new(const struct store_spec *spec, const struct store_setup *setup,
+		      struct strata **ret_strata, uint64_t *ret_capacity, struct kvs_error *err)
 {
 	struct strata_geometry geometry;
 	const char            *capacity = spec_option(spec, "capacity");
 
-	if (!*spec->rest)
-		return err_set(err, KVS_E_INVALID, "store.path: is missing; write strata:PATH?capacity=SIZE");
-	if (!capacity)
-		return err_set(err, KVS_E_INVALID, "store.capacity: is missing; write strata:PATH?capacity=SIZE");
+	if (!*spec->rest) {
+		return err_set(err, KVS_E_INVALID,
+			       "store.path: is missing; write strata:PATH?capacity=SIZE");
+	}
+	if (!capacity) {
+		return err_set(err, KVS_E_INVALID,
+			       "store.capacity: is missing; write strata:PATH?capacity=SIZE");
+	}
 	if (spec_size("capacity", capacity, ret_capacity, err) < 0 ||
 	    strata_fit(*ret_capacity, setup->block_bytes, &geometry, err) < 0)
 		return KVS_E_INVALID;
 	*ret_strata = malloc(sizeof(**ret_strata));
 	if (!*ret_strata)
 		return err_set(err, -ENOMEM, "store: no memory");
-	**ret_strata = (struct strata){ .medium = { &strata_medium }, .geometry = geometry, .payload_fd = -1, .header_fd = -1 };
+	**ret_strata = (struct strata){ .medium = { &strata_medium },
+					.geometry = geometry,
+					.payload_fd = -1,
+					.header_fd = -1 };
 	return 0;
 }
 
-static int strata_open(const struct store_spec *spec, const struct store_setup *setup, struct kvs_store **ret_store,
-		       struct kvs_error *err)
+static int strata_open(const struct store_spec *spec, const struct store_setup *setup,
+		       struct kvs_store **ret_store, struct kvs_error *err)
 {
 	struct slotted *slotted;
 	struct strata  *strata;
@@ -255,11 +275,14 @@ static int strata_open(const struct store_spec *spec, const struct store_setup *
 		return rc;
 	}
 	rc = slotted_open(&strata_ops, &strata->medium,
-			  &(struct slotted_traits){ .slot_count = strata->geometry.slot_count,
-						    .block_bytes = setup->block_bytes, .capacity_bytes = capacity,
-						    .fixed_bytes = strata_payload_offset(strata->geometry.slot_count),
-						    .span_align = STRATA_PAGE, .persistent = true,
-						    .direct = strata->direct },
+			  &(struct slotted_traits){
+				  .slot_count = strata->geometry.slot_count,
+				  .block_bytes = setup->block_bytes,
+				  .capacity_bytes = capacity,
+				  .fixed_bytes = strata_payload_offset(strata->geometry.slot_count),
+				  .span_align = STRATA_PAGE,
+				  .persistent = true,
+				  .direct = strata->direct },
 			  spec, setup, &slotted, err);
 	if (rc < 0) {
 		strata_close(&strata->medium);
@@ -278,4 +301,6 @@ static const char *const strata_options[] = { "capacity", SLOTTED_OPTIONS, NULL 
 
 extern const struct store_kind store_kind_strata;
 
-const struct store_kind store_kind_strata = { .name = "strata", .options = strata_options, .open = strata_open };
+const struct store_kind store_kind_strata = { .name = "strata",
+					      .options = strata_options,
+					      .open = strata_open };

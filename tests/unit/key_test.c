@@ -11,7 +11,8 @@
 #include "base/err.h"
 #include "key/key.h"
 
-#define TOKENS(...) (const int32_t[]){ __VA_ARGS__ }, sizeof((const int32_t[]){ __VA_ARGS__ }) / sizeof(int32_t)
+#define TOKENS(...) \
+	(const int32_t[]){ __VA_ARGS__ }, sizeof((const int32_t[]){ __VA_ARGS__ }) / sizeof(int32_t)
 
 static const struct extra_key lora = { "lora-A", 6 };
 
@@ -49,7 +50,7 @@ static void golden_values(void **state)
 	check_hash(&hash, "9f99734c64c898db6698530d61968eeba422fe1f4f044203644087f9ec65e01c");
 }
 
-/* The stream written out byte by byte, hashed in one call: what every path of prefix_hash_page() must agree with. */
+/* The stream written out byte by byte, hashed in one call: every path of prefix_hash_page() must agree. */
 static void hash_plainly(const struct prefix_hash *prior, const int32_t *tokens, uint32_t count,
 			 const struct extra_key *extra, struct prefix_hash *ret_hash)
 {
@@ -122,8 +123,8 @@ static void incremental_equals_one_shot(void **state)
 	for (split = 0; split <= PAGES; split++) {
 		memset(parts, 0, sizeof(parts));
 		prefix_hash_chain(NULL, tokens, PAGE, split, parts);
-		prefix_hash_chain(split ? &parts[split - 1] : NULL, tokens + split * PAGE, PAGE, PAGES - split,
-				  parts + split);
+		prefix_hash_chain(split ? &parts[split - 1] : NULL, tokens + split * PAGE, PAGE,
+				  PAGES - split, parts + split);
 		assert_memory_equal(parts, whole, sizeof(whole));
 	}
 }

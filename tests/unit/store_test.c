@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One suite for every store: mem, and strata on a disk and on tmpfs.  Payload names its key, so a wrong byte shows. */
+/* One suite for every store: mem, and strata on a disk and on tmpfs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,9 +34,9 @@ struct place {
 	char        path[96];
 };
 
-static struct place places[] = {
-	{ .kind = "mem" }, { .kind = "strata", .parent = "/var/tmp" }, { .kind = "strata", .parent = "/dev/shm" }
-};
+static struct place places[] = { { .kind = "mem" },
+				 { .kind = "strata", .parent = "/var/tmp" },
+				 { .kind = "strata", .parent = "/dev/shm" } };
 
 static int place_setup(void **state)
 {
@@ -73,11 +73,13 @@ static struct kvs_store *open_with(struct place *place, const char *options)
 		print_message("# skipped: %s takes no files\n", place->parent);
 		skip();
 	}
-	if (place->parent)
-		snprintf(spec, sizeof(spec), "strata:%s?capacity=%u%s%s", place->path, STRATA_CAPACITY, *options ? "&" : "",
+	if (place->parent) {
+		snprintf(spec, sizeof(spec), "strata:%s?capacity=%u%s%s", place->path,
+			 STRATA_CAPACITY, *options ? "&" : "", options);
+	} else {
+		snprintf(spec, sizeof(spec), "mem:%u%s%s", MEM_CAPACITY, *options ? "?" : "",
 			 options);
-	else
-		snprintf(spec, sizeof(spec), "mem:%u%s%s", MEM_CAPACITY, *options ? "?" : "", options);
+	}
 	if (store_open(spec, BLOCK, "lru", &store, &err) < 0)
 		fail_msg("%s", err.message);
 	return store;
@@ -327,12 +329,14 @@ static void bad_spans_are_refused_whole(void **state)
 		enum kvs_result       result[2] = { KVS_RESULT_DONE, KVS_RESULT_DONE };
 		bool                  retired = false;
 
-		assert_int_equal(store->ops->put(store, key, span, 2, result, &retired), KVS_E_INVALID);
+		assert_int_equal(store->ops->put(store, key, span, 2, result, &retired),
+				 KVS_E_INVALID);
 		assert_true(retired);
 		assert_int_equal(result[0], KVS_RESULT_UNKNOWN);
 		assert_int_equal(result[1], KVS_RESULT_UNKNOWN);
 		retired = false;
-		assert_int_equal(store->ops->get(store, key, span, 2, result, &retired), KVS_E_INVALID);
+		assert_int_equal(store->ops->get(store, key, span, 2, result, &retired),
+				 KVS_E_INVALID);
 		assert_true(retired);
 	}
 	assert_int_equal(limits_of(store).object_count, 0);
@@ -451,7 +455,10 @@ static void threads_see_whole_objects_only(void **state)
 
 static void faults_fall_where_the_plan_says(void **state)
 {
-	const struct store_fault plan = { .seed = 3, .corrupt_get_every = 4, .fail_get_every = 5, .fail_put_every = 3,
+	const struct store_fault plan = { .seed = 3,
+					  .corrupt_get_every = 4,
+					  .fail_get_every = 5,
+					  .fail_put_every = 3,
 					  .no_space_put_every = 7 };
 	struct kvs_store        *store;
 	uint32_t                 failed = 0, full = 0, wrong = 0, i;

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each policy against arrays: an order is a plain list, a move deletes and appends, a ghost is searched
+ * from end to end.  Twenty slots make a small queue of two and a ghost of eighteen names.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/prng.h"
+#include "evict/evict.h"
+#include "prop.h"
+
+#define SLOTS 20u
+#define SMALL 2u
+#define GHOST 18u
+#define NAMES 48u /* few enough that names come back while remembered, and after */
+
+struct queue {
+	uint32_t slots[SLOTS];
+	uint32_t count;
+};
+
+struct world {
+	struct evict *evict;
+	struct queue  queues[2]; /* unused or small or the only one; used or main */
+	bool          present[SLOTS];
+	uint32_t      uses[SLOTS];
+	uint64_t      names[SLOTS];
+	uint64_t      ghost[GHOST]; /* newest first; 0: taken or never filled */
+};
+
+/* One property a policy; open() takes no argument. */
+static const char *policy;
+
+static bool is(const char *name)
+{
+	return strcmp(policy, name) == 0;
+}
+
+static bool drop(struct queue *queue, uint32_t slot)
+{
+	uint32_t i;
+
+	for (i = 0; i < queue->count; i++) {
+		if (queue->slots[i] != slot)
+			continue;
+		memmove(&queue->slots[i], &queue->slots[i + 1],
+			(queue->count - i - 1) * sizeof(queue->slots[0]));
+		queue->count--;
+		return true;
+	}
+	return false;
+}
+
+static void append(struct world *w, uint32_t queue, uint32_t slot)
+{
+	drop(&w->queues[0], slot);
+	drop(&w->queues[1], slot);
+	w->queues[queue].slots[w->queues[queue].count++] = slot;
+}
+
+static bool ghost_takes(struct world *w, uint64_t name)
+{
+	uint32_t i;
+
+	for (i = 0; i < GHOST; i++) {
+		if (w->ghost[i] == name) {
+			w->ghost[i] = 0;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void ghost_remembers(struct world *w, uint64_t name)
+{
+	ghost_takes(w, name);
+	memmove(&w->ghost[1], &w->ghost[0], (GHOST - 1) * sizeof(w->ghost[0]));
+	w->ghost[0] = name;
+}
+
+static void model_insert(struct world *w, uint32_t slot, uint64_t name)
+{
+	w->present[slot] = true;
+	w->uses[slot] = 0;
+	w->names[slot] = name;
+	append(w, is("s3fifo") && ghost_takes(w, name), slot);
+}
+
+static void model_touch(struct world *w, uint32_t slot)
+{
+	w->uses[slot] = w->uses[slot] < 3 ? w->uses[slot] + 1 : 3;
+	if (is("lru") || is("lru-leaf"))
+		append(w, 0, slot);
+	if (is("host-order"))
+		append(w, 1, slot);
+}
+
+static void model_settle(struct world *w, const uint32_t *slots, uint32_t count)
+{
+	while (is("lru-leaf") && count-- > 0) {
+		if (slots[count] < SLOTS && w->present[slots[count]])
+			append(w, 0, slots[count]);
+	}
+}
+
+static bool is_pinned(uint32_t pins, uint32_t slot)
+{
+	return pins >> slot & 1;
+}
+
+static uint32_t plain_victim(struct world *w, uint32_t pins)
+{
+	uint32_t q, i;
+
+	for (q = 0; q < 2; q++) {
+		for (i = 0; i < w->queues[q].count; i++) {
+			if (!is_pinned(pins, w->queues[q].slots[i]))
+				return w->queues[q].slots[i];
+		}
+	}
+	return SLOT_NONE;
+}
+
+static uint32_t small_victim(struct world *w, uint32_t pins)
+{
+	const struct queue before = w->queues[0];
+	uint32_t           i;
+
+	for (i = 0; i < before.count; i++) {
+		const uint32_t slot = before.slots[i];
+
+		if (is_pinned(pins, slot))
+			continue;
+		if (w->uses[slot] <= 1) {
+			ghost_remembers(w, w->names[slot]);
+			return slot;
+		}
+		w->uses[slot] = 0;
+		append(w, 1, slot);
+	}
+	return SLOT_NONE;
+}
+
+/*
+ * Rounds over the main queue: each lets who has uses left go to the end, one poorer; the fourth finds
+ * none.
+ */
+static uint32_t main_victim(struct world *w, uint32_t pins)
+{
+	struct queue *queue = &w->queues[1];
+	uint32_t      i = 0;
+
+	while (i < queue->count) {
+		const uint32_t slot = queue->slots[i];
+
+		if (is_pinned(pins, slot)) {
+			i++;
+			continue;
+		}
+		if (w->uses[slot] == 0)
+			return slot;
+		w->uses[slot]--;
+		append(w, 1, slot);
+	}
+	return SLOT_NONE;
+}
+
+static uint32_t model_victim(struct world *w, uint32_t pins)
+{
+	uint32_t slot = SLOT_NONE;
+
+	if (!is("s3fifo"))
+		return plain_victim(w, pins);
+	if (w->queues[0].count >= SMALL)
+		slot = small_victim(w, pins);
+	if (slot == SLOT_NONE)
+		slot = main_victim(w, pins);
+	return slot == SLOT_NONE ? small_victim(w, pins) : slot;
+}
+
+static void model_remove(struct world *w, uint32_t slot)
+{
+	drop(&w->queues[0], slot);
+	drop(&w->queues[1], slot);
+	w->present[slot] = false;
+}
+
+static bool may_go(void *ctx, uint32_t slot)
+{
+	return !is_pinned(*(uint32_t *)ctx, slot);
+}
+
+static bool take_victim(struct world *w, uint32_t pins)
+{
+	const uint32_t expected = model_victim(w, pins);
+	const uint32_t slot = evict_victim(w->evict, pins ? may_go : NULL, &pins);
+
+	KVS_ASSERT_CMP(slot, ==, expected);
+	if (slot != SLOT_NONE)
+		model_remove(w, slot);
+	return slot != SLOT_NONE;
+}
+
+static void settle_some(struct world *w, uint64_t seed)
+{
+	uint32_t    chain[SLOTS];
+	uint32_t    count, i;
+	struct prng prng;
+
+	prng_seed(&prng, seed);
+	count = (uint32_t)prng_below(&prng, SLOTS);
+	for (i = 0; i < count; i++)
+		chain[i] = prng_chance(&prng, 1, 10) ? SLOT_NONE : (uint32_t)prng_below(&prng, SLOTS);
+	evict_settle(w->evict, chain, count);
+	model_settle(w, chain, count);
+}
+
+enum { INSERT, TOUCH, REMOVE, SETTLE, VICTIM, DRAIN };
+
+static const struct prop_kind kinds[] = {
+	[INSERT] = { "insert", 40 }, [TOUCH] = { "touch", 40 },   [REMOVE] = { "remove", 3 },
+	[SETTLE] = { "settle", 10 }, [VICTIM] = { "victim", 20 }, [DRAIN] = { "drain", 1 },
+};
+
+static void step(void *world, const struct prop_op *op)
+{
+	struct world  *w = world;
+	const uint32_t slot = op->arg[0] % SLOTS;
+	const uint64_t name = 1 + op->arg[1] % NAMES;
+
+	if (op->kind == INSERT && !w->present[slot]) {
+		evict_insert(w->evict, slot, name);
+		model_insert(w, slot, name);
+	} else if (op->kind == TOUCH && w->present[slot]) {
+		evict_touch(w->evict, slot);
+		model_touch(w, slot);
+	} else if (op->kind == REMOVE && w->present[slot]) {
+		evict_remove(w->evict, slot);
+		model_remove(w, slot);
+	} else if (op->kind == SETTLE) {
+		settle_some(w, op->arg[0]);
+	} else if (op->kind == VICTIM) {
+		take_victim(w, op->arg[1] % 2 ? op->arg[0] : 0);
+	}
+	while (op->kind == DRAIN && take_victim(w, 0))
+		continue;
+	evict_audit(w->evict);
+	KVS_ASSERT_CMP(evict_count(w->evict), ==, w->queues[0].count + w->queues[1].count);
+	KVS_ASSERT_CMP(evict_present(w->evict, slot), ==, w->present[slot]);
+}
+
+static void *open_world(void)
+{
+	struct world *w = calloc(1, sizeof(*w));
+
+	KVS_ASSERT(w && evict_open(policy, SLOTS, &w->evict, NULL) == 0);
+	return w;
+}
+
+static void close_world(void *world)
+{
+	evict_close(((struct world *)world)->evict);
+	free(world);
+}
+
+static void every_policy_equals_its_model(void **state)
+{
+	struct prop prop = { .kinds = kinds,
+			     .kind_count = ARRAY_COUNT(kinds),
+			     .list_count = 100,
+			     .op_count = 1000,
+			     .open = open_world,
+			     .step = step,
+			     .close = close_world };
+	size_t      i;
+
+	(void)state;
+	for (i = 0; evict_names[i]; i++) {
+		prop.name = policy = evict_names[i];
+		assert_true(prop_run(&prop));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(every_policy_equals_its_model) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
