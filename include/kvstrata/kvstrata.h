@@ -54,7 +54,10 @@ struct kvs_error {
 	char message[252];
 };
 
-/* Names one deployment's objects: checkpoint, layout and weights, hashed.  Objects of two namespaces never meet. */
+/*
+ * Names one deployment's objects: checkpoint, layout and weights, hashed.  Objects of two namespaces
+ * never meet.
+ */
 struct kvs_namespace {
 	uint8_t byte[16];
 };

@@ -10,11 +10,13 @@ int app_fail(const char *command, const struct kvs_error *err, enum app_exit sta
 	return (int)status;
 }
 
-int app_configure(const struct app_command *command, int argc, char **argv, void *settings, struct conf **ret_conf)
+int app_configure(const struct app_command *command, int argc, char **argv, void *settings,
+		  struct conf **ret_conf)
 {
 	struct kvs_error err;
 	struct conf     *conf;
-	int              rc = conf_read(command->options, command->option_count, settings, argc - 1, argv + 1, &conf, &err);
+	int rc = conf_read(command->options, command->option_count, settings, argc - 1, argv + 1,
+			   &conf, &err);
 
 	if (rc < 0)
 		return app_fail(command->name, &err, APP_USAGE);

@@ -2,8 +2,8 @@
 /*
  * The `kvstrata` command: what its subcommands share.
  *
- * A subcommand is one constant struct app_command in cmd_<name>.c; the table in main.c lists them.  main.c answers
- * --help from it, so a subcommand only declares its words and options and runs.
+ * A subcommand is one constant struct app_command in cmd_<name>.c; the table in main.c lists them.
+ * main.c answers --help from it, so a subcommand only declares its words and options and runs.
  *
  * Exit status: 0 done, 1 the work failed, 2 the arguments or the configuration are wrong.
  */
@@ -27,7 +27,7 @@ struct app_command {
 
 	const struct conf_option *options;
 	size_t                    option_count;
-	size_t                    settings_bytes; /* of the struct that the options' offsets refer to; 0 without options */
+	size_t settings_bytes; /* of the struct that the options' offsets refer to; 0 without options */
 
 	/* Combinations that no single option can refuse: 0, or KVS_E_INVALID with a sentence.  NULL: none. */
 	int (*check)(const void *settings, struct kvs_error *err);
@@ -41,12 +41,14 @@ extern const struct app_command simulate_command;
 extern const struct app_command config_command;
 
 /**
- * Read defaults, --config and the flags behind argv[0] into settings (zeroed, settings_bytes), then check them.
+ * Read defaults, --config and the flags behind argv[0] into settings (zeroed, settings_bytes), then check
+ * them.
  *
  * Owner   *ret_conf owns the texts in settings; conf_close() when done.
  * Errors  Returns APP_USAGE after printing the sentence; APP_DONE otherwise.
  */
-int app_configure(const struct app_command *command, int argc, char **argv, void *settings, struct conf **ret_conf);
+int app_configure(const struct app_command *command, int argc, char **argv, void *settings,
+		  struct conf **ret_conf);
 
 /* Usage, text, flags and examples on stdout. */
 void app_help(const struct app_command *command);

@@ -37,7 +37,8 @@ static int run(int argc, char **argv)
 	struct kvs_error err;
 
 	if (argc != 3 || strcmp(argv[1], "check") != 0) {
-		err_set(&err, KVS_E_INVALID, "needs two arguments; use kvstrata config %s", config_command.usage);
+		err_set(&err, KVS_E_INVALID, "needs two arguments; use kvstrata config %s",
+			config_command.usage);
 		return app_fail(config_command.name, &err, APP_USAGE);
 	}
 	return check_file(argv[2]);
@@ -48,11 +49,12 @@ const struct app_command config_command = {
 	.usage = "check FILE",
 	.summary = "checks a configuration file and prints what it means",
 	.example = "kvstrata config check kvstrata.json",
-	.text = "Reads FILE as `kvstrata replay --config FILE` would, and prints every option with its value and where\n"
-		"the value came from: default or file.  Unknown keys, wrong types and values out of range are refused\n"
-		"with the key, the value and what is allowed.\n",
-	.examples = "  echo '{\"block_bytes\": \"64KiB\", \"store\": \"mem:1GiB\"}' > kvstrata.json\n"
-		    "  kvstrata config check kvstrata.json\n"
-		    "  kvstrata replay --config kvstrata.json\n",
+	.text = "Reads FILE as `kvstrata replay --config FILE` would, and prints every option with its\n"
+		"value and where the value came from: default or file.  Unknown keys, wrong types and\n"
+		"values out of range are refused with the key, the value and what is allowed.\n",
+	.examples =
+		"  echo '{\"block_bytes\": \"64KiB\", \"store\": \"mem:1GiB\"}' > kvstrata.json\n"
+		"  kvstrata config check kvstrata.json\n"
+		"  kvstrata replay --config kvstrata.json\n",
 	.run = run,
 };

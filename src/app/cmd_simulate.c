@@ -28,22 +28,48 @@ enum { OPTION_TRACE, OPTION_CAPACITY, OPTION_POLICY, OPTION_PLOT, OPTION_JSON, O
 #define FIELD(name) offsetof(struct settings, name)
 
 static const struct conf_option options[] = {
-	[OPTION_TRACE] = { .name = "trace", .type = CONF_TEXT, .offset = FIELD(trace), .metavar = "FILE",
-		.help = "requests to feed, one JSON object a line; without it, generated conversations" },
-	[OPTION_CAPACITY] = { .name = "capacity", .type = CONF_TEXT, .offset = FIELD(capacity), .metavar = "LIST",
-		.fallback = "100,300,1000,3000,10000,unlimited",
-		.help = "cache sizes in blocks of 512 tokens, commas between; or unlimited" },
-	[OPTION_POLICY] = { .name = "policy", .type = CONF_TEXT, .offset = FIELD(policy), .metavar = "LIST",
-		.fallback = "lru,fifo,lru-leaf,s3fifo",
-		.help = "who leaves a full cache: lru, fifo, lru-leaf, s3fifo, host-order; commas between" },
-	[OPTION_PLOT] = { .name = "plot", .type = CONF_TEXT, .offset = FIELD(plot), .metavar = "FILE",
-		.help = "draw the curves as an SVG picture" },
-	[OPTION_JSON] = { .name = "json", .type = CONF_BOOL, .offset = FIELD(json),
-		.help = "print a JSON array, one object for each policy and capacity" },
-	[OPTION_REQUESTS] = { .name = "requests", .type = CONF_COUNT, .offset = FIELD(requests), .metavar = "N",
-		.fallback = "10000", .min = 1, .max = 1e9, .help = "how many requests to generate, without --trace" },
-	[OPTION_SEED] = { .name = "seed", .type = CONF_COUNT, .offset = FIELD(seed), .metavar = "N",
-		.fallback = "1", .help = "of the generated requests, without --trace" },
+	[OPTION_TRACE] = { .name = "trace",
+			   .type = CONF_TEXT,
+			   .offset = FIELD(trace),
+			   .metavar = "FILE",
+			   .help = "requests to feed, one JSON object a line;"
+				   " without it, generated conversations" },
+	[OPTION_CAPACITY] = { .name = "capacity",
+			      .type = CONF_TEXT,
+			      .offset = FIELD(capacity),
+			      .metavar = "LIST",
+			      .fallback = "100,300,1000,3000,10000,unlimited",
+			      .help = "cache sizes in blocks of 512 tokens, commas between; or unlimited" },
+	[OPTION_POLICY] = { .name = "policy",
+			    .type = CONF_TEXT,
+			    .offset = FIELD(policy),
+			    .metavar = "LIST",
+			    .fallback = "lru,fifo,lru-leaf,s3fifo",
+			    .help = "who leaves a full cache: lru, fifo, lru-leaf, s3fifo, host-order;"
+				    " commas between" },
+	[OPTION_PLOT] = { .name = "plot",
+			  .type = CONF_TEXT,
+			  .offset = FIELD(plot),
+			  .metavar = "FILE",
+			  .help = "draw the curves as an SVG picture" },
+	[OPTION_JSON] = { .name = "json",
+			  .type = CONF_BOOL,
+			  .offset = FIELD(json),
+			  .help = "print a JSON array, one object for each policy and capacity" },
+	[OPTION_REQUESTS] = { .name = "requests",
+			      .type = CONF_COUNT,
+			      .offset = FIELD(requests),
+			      .metavar = "N",
+			      .fallback = "10000",
+			      .min = 1,
+			      .max = 1e9,
+			      .help = "how many requests to generate, without --trace" },
+	[OPTION_SEED] = { .name = "seed",
+			  .type = CONF_COUNT,
+			  .offset = FIELD(seed),
+			  .metavar = "N",
+			  .fallback = "1",
+			  .help = "of the generated requests, without --trace" },
 };
 
 static double ratio(uint64_t part, uint64_t whole)
@@ -78,9 +104,10 @@ static void print_row(const struct sweep_row *row)
 	if (row->capacity_blocks)
 		units_format_count(row->capacity_blocks, capacity);
 	printf("%-10s  %13s  %12s  %11.6f  %16s  %11.6f  %7.3f\n", row->policy, capacity,
-	       units_format_count(row->counts.hit_blocks, blocks), ratio(row->counts.hit_blocks, row->counts.blocks),
-	       units_format_count(row->counts.hit_tokens, tokens), ratio(row->counts.hit_tokens, row->counts.tokens),
-	       (double)row->spent_ns / 1e9);
+	       units_format_count(row->counts.hit_blocks, blocks),
+	       ratio(row->counts.hit_blocks, row->counts.blocks),
+	       units_format_count(row->counts.hit_tokens, tokens),
+	       ratio(row->counts.hit_tokens, row->counts.tokens), (double)row->spent_ns / 1e9);
 }
 
 /* "conversation_trace.jsonl: 12,031 requests, 288,500 blocks, 144,793,823 tokens" */
@@ -112,7 +139,10 @@ static void print_table(const struct settings *set, const struct sweep *sweep)
 		print_row(row);
 }
 
-/* Limited capacities in rising order whatever order they were asked in; the unlimited one becomes the ceiling. */
+/*
+ * Limited capacities in rising order whatever order they were asked in; the unlimited one becomes the
+ * ceiling.
+ */
 static size_t collect_points(const struct sweep *sweep, size_t first, size_t count, struct plot_point *points,
 			     double *ret_ceiling)
 {
@@ -127,7 +157,8 @@ static size_t collect_points(const struct sweep *sweep, size_t first, size_t cou
 			*ret_ceiling = hit;
 			continue;
 		}
-		for (at = point_count++; at > 0 && points[at - 1].capacity_blocks > row->capacity_blocks; at--)
+		for (at = point_count++;
+		     at > 0 && points[at - 1].capacity_blocks > row->capacity_blocks; at--)
 			points[at] = points[at - 1];
 		points[at] = (struct plot_point){ row->capacity_blocks, hit };
 	}
@@ -140,15 +171,19 @@ static int draw(const struct settings *set, const struct sweep_axes *axes, const
 	struct plot_point points[SWEEP_POLICIES_MAX][SWEEP_CAPACITIES_MAX];
 	struct plot_line  lines[SWEEP_POLICIES_MAX];
 	char              subtitle[200];
-	struct plot       plot = { .title = "Hit ratio by cache capacity", .subtitle = subtitle, .lines = lines,
-				   .line_count = axes->policy_count, .ceiling = -1 };
+	struct plot plot = { .title = "Hit ratio by cache capacity",
+			     .subtitle = subtitle,
+			     .lines = lines,
+			     .line_count = axes->policy_count,
+			     .ceiling = -1 };
 	size_t            l;
 
 	describe(set, sweep, subtitle, sizeof(subtitle));
 	for (l = 0; l < axes->policy_count; l++) {
 		lines[l].name = axes->policies[l];
 		lines[l].points = points[l];
-		lines[l].point_count = collect_points(sweep, l * axes->capacity_count, axes->capacity_count, points[l],
+		lines[l].point_count = collect_points(sweep, l * axes->capacity_count,
+						      axes->capacity_count, points[l],
 						      &plot.ceiling);
 	}
 	return plot_write(set->plot, &plot, err);
@@ -221,7 +256,10 @@ static int check(const void *settings, struct kvs_error *err)
 	return sweep_axes_read(set->capacity, set->policy, &axes, err);
 }
 
-/* A flag that would change nothing is a misunderstanding; a file that serves several runs may well hold both. */
+/*
+ * A flag that would change nothing is a misunderstanding; a file that serves several runs may well hold
+ * both.
+ */
 static int check_flags(const struct settings *set, const struct conf *conf, struct kvs_error *err)
 {
 	static const size_t generator[] = { OPTION_REQUESTS, OPTION_SEED };
@@ -229,8 +267,10 @@ static int check_flags(const struct settings *set, const struct conf *conf, stru
 
 	for (i = 0; set->trace && i < ARRAY_COUNT(generator); i++) {
 		if (conf_source(conf, generator[i]) == CONF_FROM_FLAG) {
-			return err_set(err, KVS_E_INVALID, "--%s: given with --trace; it is for generated requests only",
-				       options[generator[i]].name);
+			return err_set(
+				err, KVS_E_INVALID,
+				"--%s: given with --trace; it is for generated requests only",
+				options[generator[i]].name);
 		}
 	}
 	return 0;
@@ -258,16 +298,19 @@ const struct app_command simulate_command = {
 	.name = "simulate",
 	.usage = "[FLAGS]",
 	.summary = "prints how often a cache of each size would hit, for sizing",
-	.example = "kvstrata simulate --trace trace.jsonl --capacity 1000,10000,unlimited --plot curves.svg",
-	.text = "Feeds requests to one simulated cache for each policy and capacity, all in one pass, and prints how many\n"
+	.example =
+		"kvstrata simulate --trace trace.jsonl --capacity 1000,10000,unlimited --plot curves.svg",
+	.text =
+		"Feeds requests to one simulated cache for each policy and capacity, all in one pass, and prints how many\n"
 		"blocks and tokens of the prompts each would have found.  A hit counts only while everything before it in the\n"
 		"prompt is a hit too.  No bytes are moved, and memory grows with the capacities, not with the trace.\n"
 		"\n"
 		"A trace has one JSON object a line: timestamp (milliseconds, rising), input_length and output_length\n"
 		"(tokens), hash_ids (one id for each 512 tokens begun; equal ids mean equal prompts up to there).\n",
-	.examples = "  kvstrata simulate\n"
-		    "  kvstrata simulate --trace trace.jsonl --policy lru,s3fifo --plot curves.svg\n"
-		    "  kvstrata simulate --trace trace.jsonl --capacity 1000,10000,unlimited --json\n",
+	.examples =
+		"  kvstrata simulate\n"
+		"  kvstrata simulate --trace trace.jsonl --policy lru,s3fifo --plot curves.svg\n"
+		"  kvstrata simulate --trace trace.jsonl --capacity 1000,10000,unlimited --json\n",
 	.options = options,
 	.option_count = ARRAY_COUNT(options),
 	.settings_bytes = sizeof(struct settings),

@@ -82,7 +82,8 @@ void line_file_close(struct line_file *lines)
 	*lines = (struct line_file){ 0 };
 }
 
-static int hand_out(struct line_file *lines, size_t bytes, size_t newline, const char **ret_line, size_t *ret_bytes)
+static int hand_out(struct line_file *lines, size_t bytes, size_t newline, const char **ret_line,
+		    size_t *ret_bytes)
 {
 	lines->line++;
 	if (bytes > lines->line_bytes_max)

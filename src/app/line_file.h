@@ -2,8 +2,8 @@
 /*
  * A text file, line by line, in bounded memory.
  *
- * Works on pipes too.  A line lies in one buffer that grows to the longest line, at most line_bytes_max; a NUL byte is
- * a byte like any other.  A last line without a newline counts.
+ * Works on pipes too.  A line lies in one buffer that grows to the longest line, at most line_bytes_max;
+ * a NUL byte is a byte like any other.  A last line without a newline counts.
  */
 #ifndef APP_LINE_FILE_H
 #define APP_LINE_FILE_H

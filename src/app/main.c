@@ -27,20 +27,23 @@ static void print_help(void)
 
 	printf("kvstrata keeps the KV cache of LLM inference in three strata: Device, Host and Store.\n"
 	       "\n"
-	       "This command shows what such a cache does for your traffic, without a model or a GPU: replay moves real\n"
-	       "bytes through all strata and checks every one, simulate only counts hits, for sizing.\n"
+	       "This command shows what such a cache does for your traffic, without a model or a GPU:\n"
+	       "replay moves real bytes through all strata and checks them, simulate only counts hits,\n"
+	       "for sizing.\n"
 	       "\n"
 	       "Usage: kvstrata COMMAND [FLAGS]\n"
 	       "\n"
 	       "Commands\n");
 	for (i = 0; commands[i]; i++)
-		printf("  %-10s %s\n             $ %s\n", commands[i]->name, commands[i]->summary, commands[i]->example);
+		printf("  %-10s %s\n             $ %s\n", commands[i]->name, commands[i]->summary,
+		       commands[i]->example);
 	printf("\n"
 	       "More\n"
 	       "  kvstrata COMMAND --help   what it does, every flag, examples\n"
 	       "  kvstrata --version        the version\n"
 	       "\n"
-	       "Flags can also come from a JSON file with --config FILE: --block-bytes 64KiB is {\"block_bytes\": \"64KiB\"}.\n"
+	       "Flags can also come from a JSON file with --config FILE: --block-bytes 64KiB is then\n"
+	       "{\"block_bytes\": \"64KiB\"}.\n"
 	       "\n"
 	       "Exit status: 0 done, 1 the work failed, 2 the arguments or the configuration are wrong.\n");
 }
@@ -66,7 +69,8 @@ static int refuse_unknown(const char *name)
 	for (i = 0; commands[i]; i++)
 		nearest_offer(&nearest, commands[i]->name);
 	if (nearest.best[0])
-		fprintf(stderr, "kvstrata: \"%.64s\" is not a command; did you mean %s?\n", name, nearest.best);
+		fprintf(stderr, "kvstrata: \"%.64s\" is not a command; did you mean %s?\n", name,
+			nearest.best);
 	else
 		fprintf(stderr, "kvstrata: \"%.64s\" is not a command; kvstrata --help lists them\n", name);
 	return APP_USAGE;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The picture is written from back to front: paper, grid, axes, lines, markers, legend.  Colours are classes, so that
- * the reader's colour scheme picks between two sets; viewers that know no schemes show the light one.
+ * The picture is written from back to front: paper, grid, axes, lines, markers, legend.  Colours are
+ * classes, so that the reader's colour scheme picks between two sets; viewers that know no schemes show
+ * the light one.
  */
 #include "app/plot.h"
 
@@ -29,7 +30,8 @@ struct axes {
 
 /*
  * Two policies may well agree everywhere, so later lines are dashed or small enough to show what lies below.
- * Colours that people with any of the common colour deficiencies tell apart (Okabe and Ito), lighter on dark paper.
+ * Colours that people with any of the common colour deficiencies tell apart (Okabe and Ito), lighter on
+ * dark paper.
  */
 static const char style[] =
 	"<style>\n"
@@ -129,7 +131,8 @@ static struct axes fit(const struct plot *plot)
 
 static void put_segment(FILE *out, const char *class, double x1, double y1, double x2, double y2)
 {
-	fprintf(out, "<line class=\"%s\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", class, x1, y1, x2, y2);
+	fprintf(out, "<line class=\"%s\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n",
+		class, x1, y1, x2, y2);
 }
 
 /* 500, 2k, 10k, 5M: a tick's label has no room for more. */
@@ -171,8 +174,10 @@ static void put_capacity_axis(FILE *out, const struct axes *axes)
 			put_capacity_tick(out, axes, digit * pow(10, decade), round);
 		}
 	}
-	fprintf(out, "<text class=\"soft\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">capacity in blocks, logarithmic"
-		"</text>\n", (LEFT + RIGHT) / 2, BOTTOM + 46);
+	fprintf(out,
+		"<text class=\"soft\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">capacity in blocks, logarithmic"
+		"</text>\n",
+		(LEFT + RIGHT) / 2, BOTTOM + 46);
 }
 
 static void put_ratio_axis(FILE *out, const struct axes *axes)
@@ -184,12 +189,13 @@ static void put_ratio_axis(FILE *out, const struct axes *axes)
 		const double ratio = i * axes->ratio_step, y = y_of(axes, ratio);
 
 		put_segment(out, "grid", LEFT, y, RIGHT, y);
-		fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%.0f %%</text>\n", LEFT - 10, y + 4.5,
-			ratio * 100);
+		fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%.0f %%</text>\n",
+			LEFT - 10, y + 4.5, ratio * 100);
 	}
 	put_segment(out, "axis", LEFT, BOTTOM, RIGHT, BOTTOM);
-	fprintf(out, "<text class=\"soft\" x=\"%.1f\" y=\"%.1f\">prompt tokens found in the cache</text>\n", 24.0,
-		TOP - 18);
+	fprintf(out,
+		"<text class=\"soft\" x=\"%.1f\" y=\"%.1f\">prompt tokens found in the cache</text>\n",
+		24.0, TOP - 18);
 }
 
 /* On the left, where the curves are low. */
@@ -198,7 +204,8 @@ static void put_ceiling(FILE *out, const struct axes *axes, double ratio)
 	const double y = y_of(axes, ratio);
 
 	put_segment(out, "ceiling", LEFT, y, RIGHT, y);
-	fprintf(out, "<text class=\"soft\" x=\"%.1f\" y=\"%.1f\">unlimited: %.1f %%</text>\n", LEFT + 8, y - 7, ratio * 100);
+	fprintf(out, "<text class=\"soft\" x=\"%.1f\" y=\"%.1f\">unlimited: %.1f %%</text>\n",
+		LEFT + 8, y - 7, ratio * 100);
 }
 
 static void put_shape(FILE *out, size_t line, double x, double y)
@@ -208,19 +215,23 @@ static void put_shape(FILE *out, size_t line, double x, double y)
 		fprintf(out, "<circle class=\"mark m0\" cx=\"%.1f\" cy=\"%.1f\" r=\"6.5\"", x, y);
 		break;
 	case 1:
-		fprintf(out, "<rect class=\"mark m1\" x=\"%.1f\" y=\"%.1f\" width=\"9\" height=\"9\"", x - 4.5, y - 4.5);
+		fprintf(out,
+			"<rect class=\"mark m1\" x=\"%.1f\" y=\"%.1f\" width=\"9\" height=\"9\"",
+			x - 4.5, y - 4.5);
 		break;
 	case 2:
 		fprintf(out, "<path class=\"mark m2\" d=\"M%.1f %.1fl6 10.5h-12z\"", x, y - 7);
 		break;
 	case 3:
-		fprintf(out, "<path class=\"mark m3\" d=\"M%.1f %.1fl6.5 6.5l-6.5 6.5l-6.5 -6.5z\"", x, y - 6.5);
+		fprintf(out, "<path class=\"mark m3\" d=\"M%.1f %.1fl6.5 6.5l-6.5 6.5l-6.5 -6.5z\"",
+			x, y - 6.5);
 		break;
 	case 4:
 		fprintf(out, "<path class=\"mark m4\" d=\"M%.1f %.1fl6 -10.5h-12z\"", x, y + 7);
 		break;
 	default:
-		fprintf(out, "<path class=\"mark m5\" d=\"M%.1f %.1fh4v4h4v4h-4v4h-4v-4h-4v-4h4z\"", x - 2, y - 6);
+		fprintf(out, "<path class=\"mark m5\" d=\"M%.1f %.1fh4v4h4v4h-4v4h-4v-4h-4v-4h4z\"",
+			x - 2, y - 6);
 	}
 }
 
@@ -270,10 +281,13 @@ static void put_head(FILE *out, const struct plot *plot)
 {
 	fprintf(out,
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" role=\"img\">\n"
-		"<title>", WIDTH, HEIGHT, WIDTH, HEIGHT);
+		"<title>",
+		WIDTH, HEIGHT, WIDTH, HEIGHT);
 	put_text(out, plot->title);
-	fprintf(out, "</title>\n%s<rect class=\"paper\" width=\"%d\" height=\"%d\"/>\n<text class=\"title\" x=\"24\""
-		" y=\"36\">", style, WIDTH, HEIGHT);
+	fprintf(out,
+		"</title>\n%s<rect class=\"paper\" width=\"%d\" height=\"%d\"/>\n<text class=\"title\" x=\"24\""
+		" y=\"36\">",
+		style, WIDTH, HEIGHT);
 	put_text(out, plot->title);
 	fputs("</text>\n<text class=\"soft\" x=\"24\" y=\"58\">", out);
 	put_text(out, plot->subtitle);

@@ -13,7 +13,8 @@
 #define BAR_CELLS 20u
 #define ERASE "\r\033[K"
 
-void progress_start(struct progress *progress, const char *title, const char *unit, bool wanted, uint64_t now_ns)
+void progress_start(struct progress *progress, const char *title, const char *unit, bool wanted,
+		    uint64_t now_ns)
 {
 	*progress = (struct progress){ .title = title, .unit = unit, .start_ns = now_ns,
 				       .shown = wanted && isatty(STDERR_FILENO) };
@@ -41,7 +42,8 @@ static void format_left(double fraction, double elapsed_s, char *left)
 		snprintf(left, 32, "%.0f min left", left_s / 60);
 }
 
-char *progress_line(const struct progress *progress, double fraction, uint64_t done, uint64_t now_ns, char *line)
+char *progress_line(const struct progress *progress, double fraction, uint64_t done,
+		    uint64_t now_ns, char *line)
 {
 	double elapsed_s = (double)(now_ns - progress->start_ns) / NS_PER_S;
 	char   bar[BAR_CELLS + 1], left[32], count[32], rate[32];
@@ -51,8 +53,8 @@ char *progress_line(const struct progress *progress, double fraction, uint64_t d
 	format_left(fraction, elapsed_s, left);
 	units_format_count(done, count);
 	units_format_count(elapsed_s > 0 ? (uint64_t)((double)done / elapsed_s) : 0, rate);
-	snprintf(line, PROGRESS_LINE_BYTES, "%s %s %s  [%s]  %.0f %%  %s %s/s  %s", progress->title, count, progress->unit,
-		 bar, fraction * 100, rate, progress->unit, left);
+	snprintf(line, PROGRESS_LINE_BYTES, "%s %s %s  [%s]  %.0f %%  %s %s/s  %s", progress->title,
+		 count, progress->unit, bar, fraction * 100, rate, progress->unit, left);
 	return line;
 }
 

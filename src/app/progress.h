@@ -18,12 +18,14 @@ struct progress {
 	bool        shown;    /* stderr is a terminal and the caller wants it */
 };
 
-void progress_start(struct progress *progress, const char *title, const char *unit, bool wanted, uint64_t now_ns);
+void progress_start(struct progress *progress, const char *title, const char *unit, bool wanted,
+		    uint64_t now_ns);
 /* fraction of the work done, 0 to 1; done units so far. */
 void progress_update(struct progress *progress, double fraction, uint64_t done, uint64_t now_ns);
 #define PROGRESS_LINE_BYTES 256u
 /* What would be drawn, without the control characters, into a buffer of PROGRESS_LINE_BYTES; returns it. */
-char *progress_line(const struct progress *progress, double fraction, uint64_t done, uint64_t now_ns, char *line);
+char *progress_line(const struct progress *progress, double fraction, uint64_t done,
+		    uint64_t now_ns, char *line);
 /* Erase the line, so that a report can follow. */
 void progress_finish(struct progress *progress);
 

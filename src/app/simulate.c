@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A page in the cache is a slot: its id in ids, found through the map, its place in the order kept by evict.  Slots
- * are taken in order until the capacity is reached; from then on a newcomer gets the slot of who left.
+ * A page in the cache is a slot: its id in ids, found through the map, its place in the order kept by
+ * evict.  Slots are taken in order until the capacity is reached; from then on a newcomer gets the slot
+ * of who left.
  */
 #include "app/simulate.h"
 
@@ -38,7 +39,10 @@ static uint32_t next_room(const struct simulate *sim)
 	return room > sim->capacity / 2 ? sim->capacity : room * 2;
 }
 
-/* Room for twice the pages, at most the capacity.  A map has no iteration, so a new one is filled from the slots. */
+/*
+ * Room for twice the pages, at most the capacity.  A map has no iteration, so a new one is filled from
+ * the slots.
+ */
 static int grow(struct simulate *sim, struct kvs_error *err)
 {
 	const uint32_t room = next_room(sim);
@@ -127,7 +131,8 @@ static int take_slot(struct simulate *sim, uint32_t *ret_slot, struct kvs_error 
 		KVS_ASSERT(slot != SLOT_NONE);
 		map_remove(&sim->map, hash_of(sim->ids[slot]), slot);
 	} else {
-		return err_set(err, KVS_E_FULL, "capacity: more than %u distinct blocks", SIMULATE_CAPACITY_MAX);
+		return err_set(err, KVS_E_FULL, "capacity: more than %u distinct blocks",
+			       SIMULATE_CAPACITY_MAX);
 	}
 	*ret_slot = slot;
 	return 0;

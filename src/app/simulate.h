@@ -3,11 +3,12 @@
  * One cache under one policy, without bytes: which pages of a request would have been hits.
  *
  *   1. Look-up: pages from the first on are hits and are used, up to the first that is absent.
- *   2. Insert: the remaining pages in order; one that is present is used, one that is absent enters, and whoever the
- *      policy names leaves when the cache is full, be it a page of this very request.  Nothing is pinned.
- *   3. The policy is told the request's chain (lru-leaf orders it).
+ *   2. Insert: the remaining pages in order; one that is present is used, one that is absent enters, and
+ *      whoever the policy names leaves when the cache is full, be it a page of this very request.
+ *      Nothing is pinned.  3. The policy is told the request's chain (lru-leaf orders it).
  *
- * Limits   Memory grows by doubling with the distinct pages seen, up to the capacity; never with the trace's length.
+ * Limits   Memory grows by doubling with the distinct pages seen, up to the capacity; never with the
+ *          trace's length.
  * Cost     O(1) a page.
  * Threads  None of its own: the owner's.
  */
@@ -40,7 +41,10 @@ int  simulate_open(const char *policy, uint64_t capacity_blocks, struct simulate
 		   struct kvs_error *err);
 void simulate_close(struct simulate *simulate);
 
-/* What simulate_request() wants beside the request: a hash of each page id, made once for any number of caches. */
+/*
+ * What simulate_request() wants beside the request: a hash of each page id, made once for any number of
+ * caches.
+ */
 void simulate_hash(const struct source_request *request, uint64_t *ret_hashes);
 
 /* Count one request.  -ENOMEM, or KVS_E_FULL when an unlimited cache passes SIMULATE_CAPACITY_MAX pages. */

@@ -33,11 +33,15 @@ struct source;
 int source_open_trace(const char *path, struct source **ret_source, struct kvs_error *err);
 
 /* Multi-turn conversations over a few shared system prompts; the same seed gives the same requests. */
-int source_open_generated(uint64_t seed, uint64_t request_count, struct source **ret_source, struct kvs_error *err);
+int source_open_generated(uint64_t seed, uint64_t request_count, struct source **ret_source,
+			  struct kvs_error *err);
 
 void source_close(struct source *source);
 
-/* 1 and a request, 0 at the end, KVS_E_INVALID for a malformed line (file, line number, what was expected). */
+/*
+ * 1 and a request, 0 at the end, KVS_E_INVALID for a malformed line (file, line number, what was
+ * expected).
+ */
 int source_next(struct source *source, struct source_request *ret_request, struct kvs_error *err);
 
 /* How far through the source we are, 0 to 1. */

@@ -2,13 +2,13 @@
 /*
  * Requests from a seed: people in long conversations with a few assistants.
  *
- * An assistant is a shared system prompt; some are far more popular than others.  Conversations arrive over time and take
- * turns: each prompt is everything said so far plus a new message, and the answer becomes history.  Most messages are
- * short, some carry a document, and that makes the long tail.
+ * An assistant is a shared system prompt; some are far more popular than others.  Conversations arrive
+ * over time and take turns: each prompt is everything said so far plus a new message, and the answer
+ * becomes history.  Most messages are short, some carry a document, and that makes the long tail.
  *
- * No text exists, so no history is kept: the id of a page follows from who wrote it.  A page that lies in the system
- * prompt altogether belongs to the assistant; any later full page to the conversation, the same in every turn; a partial last
- * page to its turn alone.
+ * No text exists, so no history is kept: the id of a page follows from who wrote it.  A page that lies in
+ * the system prompt altogether belongs to the assistant; any later full page to the conversation, the
+ * same in every turn; a partial last page to its turn alone.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -66,7 +66,10 @@ static uint64_t page_id(const struct generated *gen, uint64_t writer, uint64_t p
 	return mix64(mix64(mix64(mix64(gen->seed) ^ writer) ^ page) ^ turn) >> 1;
 }
 
-/* low times a power of two below 2^octaves, and as much again: small values are common, large ones not rare. */
+/*
+ * low times a power of two below 2^octaves, and as much again: small values are common, large ones not
+ * rare.
+ */
 static uint64_t log_uniform(struct prng *prng, uint64_t low, uint64_t octaves)
 {
 	const uint64_t tokens = low << prng_below(prng, octaves);
@@ -166,7 +169,8 @@ static void think(struct generated *gen, struct conversation *talk, uint64_t ans
 	const uint64_t pause_mean_ms = prng_chance(&gen->prng, 1, 6) ? BREAK_MEAN_MS : THINK_MEAN_MS;
 
 	talk->tokens += answer_tokens;
-	talk->next_ms += answer_tokens * MS_PER_ANSWER_TOKEN + 1000 + prng_exponential(&gen->prng, pause_mean_ms);
+	talk->next_ms += answer_tokens * MS_PER_ANSWER_TOKEN + 1000 +
+			 prng_exponential(&gen->prng, pause_mean_ms);
 	if (--talk->turns_left == 0)
 		talk->name = 0;
 }
@@ -224,7 +228,8 @@ static void generated_close(struct source *source)
 
 static const struct source_kind generated_kind = { generated_next, generated_progress, generated_close };
 
-int source_open_generated(uint64_t seed, uint64_t request_count, struct source **ret_source, struct kvs_error *err)
+int source_open_generated(uint64_t seed, uint64_t request_count, struct source **ret_source,
+			  struct kvs_error *err)
 {
 	struct generated *gen;
 

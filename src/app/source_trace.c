@@ -2,8 +2,8 @@
 /*
  * Requests from a trace file: one JSON object a line, keys timestamp, input_length, output_length, hash_ids.
  *
- * Other keys are ignored, as traces grow them; these four are checked strictly.  What is not checked is that equal ids
- * stand behind equal prefixes: that would need memory for the whole trace.
+ * Other keys are ignored, as traces grow them; these four are checked strictly.  What is not checked is
+ * that equal ids stand behind equal prefixes: that would need memory for the whole trace.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -68,7 +68,8 @@ static int want_integer(const char *field, const json_t *value, json_int_t min, 
 	char buffer[32];
 
 	if (!json_is_integer(value) || json_integer_value(value) < min || json_integer_value(value) > max) {
-		return err_set(err, KVS_E_INVALID, "%s: %s is not an integer from %" PRId64 " to %" PRId64, field,
+		return err_set(err, KVS_E_INVALID,
+			       "%s: %s is not an integer from %" PRId64 " to %" PRId64, field,
 			       quote(value, buffer), (int64_t)min, (int64_t)max);
 	}
 	*ret = (uint64_t)json_integer_value(value);
@@ -81,8 +82,10 @@ static json_t *want_key(const json_t *object, const char *key, struct kvs_error 
 	json_t *value = json_object_get(object, key);
 
 	if (!value) {
-		err_set(err, KVS_E_INVALID, "%s: missing; a request has timestamp, input_length, output_length and"
-			" hash_ids", key);
+		err_set(err, KVS_E_INVALID,
+			"%s: missing; a request has timestamp, input_length, output_length and"
+			" hash_ids",
+			key);
 	}
 	return value;
 }
@@ -112,7 +115,8 @@ static int make_id_room(struct trace *trace, uint32_t count, struct kvs_error *e
 	return 0;
 }
 
-static int read_ids(struct trace *trace, const json_t *object, struct source_request *request, struct kvs_error *err)
+static int read_ids(struct trace *trace, const json_t *object, struct source_request *request,
+		    struct kvs_error *err)
 {
 	const uint64_t expected = (request->input_tokens + SOURCE_PAGE_TOKENS - 1) / SOURCE_PAGE_TOKENS;
 	const json_t  *ids = want_key(object, "hash_ids", err);
@@ -124,9 +128,11 @@ static int read_ids(struct trace *trace, const json_t *object, struct source_req
 	if (!json_is_array(ids))
 		return err_set(err, KVS_E_INVALID, "hash_ids: not an array of integers");
 	if (json_array_size(ids) != expected) {
-		return err_set(err, KVS_E_INVALID, "hash_ids: %zu ids for input_length %" PRIu64 "; expected %" PRIu64
-			       ", one for each %u tokens begun", json_array_size(ids), request->input_tokens,
-			       expected, SOURCE_PAGE_TOKENS);
+		return err_set(err, KVS_E_INVALID,
+			       "hash_ids: %zu ids for input_length %" PRIu64 "; expected %" PRIu64
+			       ", one for each %u tokens begun",
+			       json_array_size(ids), request->input_tokens, expected,
+			       SOURCE_PAGE_TOKENS);
 	}
 	code = make_id_room(trace, (uint32_t)expected, err);
 	for (i = 0; code == 0 && i < expected; i++)
@@ -148,24 +154,29 @@ static int read_request(struct trace *trace, const json_t *object, struct source
 	    (code = want_number(object, "output_length", 0, TOKENS_MAX, &request->output_tokens, err)) < 0)
 		return code;
 	if (request->timestamp_ms < trace->timestamp_ms) {
-		return err_set(err, KVS_E_INVALID, "timestamp: %" PRIu64 " after %" PRIu64 "; it must not go backwards",
+		return err_set(err, KVS_E_INVALID,
+			       "timestamp: %" PRIu64 " after %" PRIu64 "; it must not go backwards",
 			       request->timestamp_ms, trace->timestamp_ms);
 	}
 	return read_ids(trace, object, request, err);
 }
 
-/* jansson costs 60 ms for the 12,031 lines and 288,500 ids of an hour of chat, so a parser of our own is not worth it. */
+/*
+ * jansson costs 60 ms for the 12,031 lines and 288,500 ids of an hour of chat, so a parser of our own is
+ * not worth it.
+ */
 static int parse(struct trace *trace, const char *line, size_t bytes, struct source_request *ret_request,
 		 struct kvs_error *err)
 {
 	struct source_request request = { .index = trace->request_count };
 	json_error_t          where;
-	json_t               *object = json_loadb(line, bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &where);
+	json_t *object = json_loadb(line, bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &where);
 	int                   code;
 
 	if (!object) {
 		make_printable(where.text);
-		return err_set(err, KVS_E_INVALID, "expected one JSON object: %s (column %d)", where.text, where.column);
+		return err_set(err, KVS_E_INVALID, "expected one JSON object: %s (column %d)",
+			       where.text, where.column);
 	}
 	code = read_request(trace, object, &request, err);
 	json_decref(object);
@@ -197,13 +208,16 @@ static int next_line(struct trace *trace, const char **ret_line, size_t *ret_byt
 			trace->blank_line = trace->lines.line;
 	}
 	if (code == KVS_E_FULL) {
-		return err_set(err, KVS_E_INVALID, "%s: line %" PRIu64 ": longer than %zu bytes; expected one request a"
-			       " line", trace->name, trace->lines.line, LINE_BYTES_MAX);
+		return err_set(err, KVS_E_INVALID,
+			       "%s: line %" PRIu64 ": longer than %zu bytes; expected one request a"
+			       " line",
+			       trace->name, trace->lines.line, LINE_BYTES_MAX);
 	}
 	if (code < 0)
 		return err_set(err, code, "%s: cannot read: %s", trace->name, kvs_strerror(code));
 	if (code == 1 && trace->blank_line) {
-		return err_set(err, KVS_E_INVALID, "%s: line %" PRIu64 ": empty; expected one JSON object a line",
+		return err_set(err, KVS_E_INVALID,
+			       "%s: line %" PRIu64 ": empty; expected one JSON object a line",
 			       trace->name, trace->blank_line);
 	}
 	return code;

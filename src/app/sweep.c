@@ -31,13 +31,15 @@ static int add_capacity(struct sweep_axes *axes, const char *item, struct kvs_er
 
 	if (strcmp(item, "unlimited") != 0 &&
 	    (units_count(item, &capacity) < 0 || capacity == 0 || capacity > SIMULATE_CAPACITY_MAX))
-		return err_set(err, KVS_E_INVALID, "capacity: \"%s\" is not a capacity; " CAPACITY_RULE, item);
+		return err_set(err, KVS_E_INVALID,
+			       "capacity: \"%s\" is not a capacity; " CAPACITY_RULE, item);
 	for (i = 0; i < axes->capacity_count; i++) {
 		if (axes->capacities[i] == capacity)
 			return err_set(err, KVS_E_INVALID, "capacity: \"%s\" is given twice", item);
 	}
 	if (axes->capacity_count == SWEEP_CAPACITIES_MAX) {
-		return err_set(err, KVS_E_INVALID, "capacity: \"%s\" is one too many; use at most %d values", item,
+		return err_set(err, KVS_E_INVALID,
+			       "capacity: \"%s\" is one too many; use at most %d values", item,
 			       SWEEP_CAPACITIES_MAX);
 	}
 	axes->capacities[axes->capacity_count++] = capacity;
@@ -49,7 +51,10 @@ static int add_policy(struct sweep_axes *axes, const char *item, struct kvs_erro
 	const char   *known;
 	struct evict *evict;
 	size_t        i;
-	/* The order itself says whether it knows the name, in the words of every other option that takes one. */
+	/*
+	 * The order itself says whether it knows the name, in the words of every other option that takes
+	 * one.
+	 */
 	const int     code = evict_open(item, 1, &evict, err);
 
 	if (code < 0)
@@ -109,8 +114,8 @@ static int open_caches(struct sweep *sweep, const struct sweep_axes *axes, struc
 	for (row = 0; row < sweep->row_count && code == 0; row++) {
 		sweep->rows[row].policy = axes->policies[row / axes->capacity_count];
 		sweep->rows[row].capacity_blocks = axes->capacities[row % axes->capacity_count];
-		code = simulate_open(sweep->rows[row].policy, sweep->rows[row].capacity_blocks, &sweep->caches[row],
-				     err);
+		code = simulate_open(sweep->rows[row].policy, sweep->rows[row].capacity_blocks,
+				     &sweep->caches[row], err);
 	}
 	return code;
 }

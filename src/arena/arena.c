@@ -2,8 +2,9 @@
 /*
  * Carving: each slice is a row of equal places, and a part is a run of places that may go on in the next row.
  *
- * A part begins at its first whole place behind what earlier parts use, so that one formula finds every block.
- * That wastes less than a stride where parts of different sizes meet, and less than one at the end of each slice.
+ * A part begins at its first whole place behind what earlier parts use, so that one formula finds every
+ * block.  That wastes less than a stride where parts of different sizes meet, and less than one at the
+ * end of each slice.
  */
 #include "arena/arena.h"
 
@@ -59,7 +60,8 @@ int arena_open_with(size_t bytes, unsigned flags, struct arena **ret_arena, stru
 	if (bytes == 0)
 		return err_set(err, KVS_E_INVALID, "arena: 0 bytes hold no block");
 	if (bytes > memory_bytes)
-		return err_set(err, -ENOMEM, "arena: %s is more than all memory of this machine or container, %s",
+		return err_set(err, -ENOMEM,
+			       "arena: %s is more than all memory of this machine or container, %s",
 			       units_format_size(bytes, asked),
 			       units_format_size(memory_bytes, had));
 	arena = calloc(1, sizeof(*arena));

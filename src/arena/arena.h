@@ -2,10 +2,12 @@
 /*
  * Host memory: one pinned region that every Host block lives in.
  *
- * Concept  A memfd mapping, made once, kept out of forked children, on huge pages and locked as far as they can be had; what was had is
- *          reported, never assumed.  It is cut into slices of at most 1 GiB, because the kernel refuses larger fixed I/O buffers, and no
- *          block crosses a slice.  Parts are carved from the front: door A's pools and door B's objects each have their own.
- * Path     GET fills a block, PUT reads it, H2D and D2H copy from and to it; all by pointer, no copy of payload.
+ * Concept  A memfd mapping, made once, kept out of forked children, on huge pages and locked as far as
+ *          they can be had; what was had is reported, never assumed.  It is cut into slices of at most 1
+ *          GiB, because the kernel refuses larger fixed I/O buffers, and no block crosses a slice.  Parts
+ *          are carved from the front: door A's pools and door B's objects each have their own.
+ * Path     GET fills a block, PUT reads it, H2D and D2H copy from and to it; all by pointer, no copy of
+ *          payload.
  * Limits   Sizes are fixed at open; nothing allocates after the parts are carved.
  * Threads  open, carve and close: the owner's.  Addresses may be used from any thread.
  */
@@ -36,7 +38,7 @@ struct arena_report {
 	enum arena_pages pages;        /* what the kernel granted or was advised */
 	bool             locked;       /* mlock succeeded: never swapped */
 	bool             no_fork;      /* MADV_DONTFORK succeeded */
-	bool             registrable;  /* RLIMIT_MEMLOCK (or the privilege) allows registering every slice for fixed I/O */
+	bool registrable; /* RLIMIT_MEMLOCK (or the privilege) allows registering every slice for fixed I/O */
 	char             note[160];    /* one sentence on what could not be had and why; "" when all was */
 };
 
@@ -62,7 +64,10 @@ struct arena_part {
 size_t arena_part_bytes(size_t block_bytes, uint32_t block_count);
 
 enum arena_flag {
-	/* No hugetlb, no lock: each page is had at its first touch.  For tools that map much and touch little. */
+	/*
+	 * No hugetlb, no lock: each page is had at its first touch.  For tools that map much and touch
+	 * little.
+	 */
 	ARENA_LAZY = 1 << 0
 };
 
@@ -89,7 +94,8 @@ void arena_retain(struct arena *arena);
 /**
  * Cut a part off the free front of the arena.
  *
- * Errors  KVS_E_INVALID  block_bytes is 0, no multiple of 4 KiB, or larger than a slice holds; block_count is 0;
+ * Errors  KVS_E_INVALID  block_bytes is 0, no multiple of 4 KiB, or larger than a slice holds;
+ *         block_count is 0;
  *         KVS_E_FULL     not enough room left or too many parts; the sentence has needed and free bytes.
  */
 int arena_carve(struct arena *arena, size_t block_bytes, uint32_t block_count, struct arena_part *ret_part,

@@ -1,23 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libcrypto's low-level SHA-256 calls are marked deprecated in favour of EVP, but EVP costs a tenth more on the
- * 552-byte messages of a prefix page, which are most of what we hash.
+ * libcrypto's low-level SHA-256 calls are marked deprecated in favour of EVP, but EVP costs a tenth more
+ * on the 552-byte messages of a prefix page, which are most of what we hash.
  */
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include "base/digest.h"
 
-#include <openssl/sha.h>
-
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+void sha256_init(struct sha256_stream *stream)
+{
+	SHA256_Init(&stream->context);
+}
+
+void sha256_update(struct sha256_stream *stream, const void *bytes, size_t byte_count)
+{
+	SHA256_Update(&stream->context, bytes, byte_count);
+}
+
+void sha256_final(struct sha256_stream *stream, uint8_t ret_digest[SHA256_BYTES])
+{
+	SHA256_Final(ret_digest, &stream->context);
+}
+
 void sha256(const void *bytes, size_t byte_count, uint8_t ret_digest[SHA256_BYTES])
 {
-	SHA256_CTX context;
+	struct sha256_stream stream;
 
-	SHA256_Init(&context);
-	SHA256_Update(&context, bytes, byte_count);
-	SHA256_Final(ret_digest, &context);
+	sha256_init(&stream);
+	sha256_update(&stream, bytes, byte_count);
+	sha256_final(&stream, ret_digest);
 }
 
 uint64_t xxh3_64(const void *bytes, size_t byte_count)

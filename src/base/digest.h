@@ -10,9 +10,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <openssl/sha.h>
+
 #define SHA256_BYTES 32
 
 void sha256(const void *bytes, size_t byte_count, uint8_t ret_digest[SHA256_BYTES]);
+
+/* The same over a message that arrives in pieces: init, any number of updates, final. */
+struct sha256_stream {
+	SHA256_CTX context;
+};
+
+void sha256_init(struct sha256_stream *stream);
+void sha256_update(struct sha256_stream *stream, const void *bytes, size_t byte_count);
+void sha256_final(struct sha256_stream *stream, uint8_t ret_digest[SHA256_BYTES]);
 
 uint64_t xxh3_64(const void *bytes, size_t byte_count);
 uint64_t xxh3_64_seeded(const void *bytes, size_t byte_count, uint64_t seed);

@@ -2,11 +2,13 @@
 /*
  * A fixed-capacity hash index over an array of records.
  *
- * The map holds slot numbers, not keys: record i's key lies at keys + i * key_stride, in the owner's own array.  The
- * owner writes the key into its record before map_insert() and keeps it unchanged until map_remove().
+ * The map holds slot numbers, not keys: record i's key lies at keys + i * key_stride, in the owner's own
+ * array.  The owner writes the key into its record before map_insert() and keeps it unchanged until
+ * map_remove().
  *
  * Shape    Open addressing with linear probing and backward shift, at most 3/4 full, 8 bytes a bucket.
- * Limits   capacity entries, fixed at open; the caller's slots are the bound, so an insert cannot find the map full.
+ * Limits   capacity entries, fixed at open; the caller's slots are the bound, so an insert cannot find
+ *          the map full.
  * Order    Nothing here exposes hash order: there is no iteration.
  */
 #ifndef BASE_MAP_H

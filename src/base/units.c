@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Quantities in and out of text.  Decimals are read exactly: digits times a power of two or ten, no floating point. */
+/*
+ * Quantities in and out of text.  Decimals are read exactly: digits times a power of two or ten, no
+ * floating point.
+ */
 #include "base/units.h"
 
 #include <inttypes.h>
@@ -14,9 +17,15 @@ struct unit {
 	uint64_t    factor;
 };
 
-static const struct unit size_units[] = { { "", 1 }, { "KiB", UINT64_C(1) << 10 }, { "MiB", UINT64_C(1) << 20 },
-					  { "GiB", UINT64_C(1) << 30 }, { "TiB", UINT64_C(1) << 40 } };
-static const struct unit duration_units[] = { { "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 },
+static const struct unit size_units[] = { { "", 1 },
+					  { "KiB", UINT64_C(1) << 10 },
+					  { "MiB", UINT64_C(1) << 20 },
+					  { "GiB", UINT64_C(1) << 30 },
+					  { "TiB", UINT64_C(1) << 40 } };
+static const struct unit duration_units[] = { { "ns", 1 },
+					      { "us", 1000 },
+					      { "ms", 1000000 },
+					      { "s", 1000000000 },
 					      { "m", UINT64_C(60000000000) } };
 
 static const struct unit *unit_find(const struct unit *units, size_t count, const char *name)

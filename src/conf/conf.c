@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Defaults, then the file, then the flags: values gather here and reach the caller's struct when all are good. */
+/*
+ * Defaults, then the file, then the flags: values gather here and reach the caller's struct when all are
+ * good.
+ */
 #include "conf/conf.h"
 
 #include <errno.h>
@@ -18,7 +21,8 @@ static void read_defaults(struct conf *conf)
 		const struct conf_option *option = &conf->options[i];
 		struct value_origin origin = { CONF_FROM_DEFAULT, option->name, option->fallback };
 
-		if (option->fallback && value_parse(option, &origin, option->fallback, &conf->values[i], &err) < 0)
+		if (option->fallback &&
+		    value_parse(option, &origin, option->fallback, &conf->values[i], &err) < 0)
 			KVS_PANIC("default of %s", err.message);
 	}
 }

@@ -2,12 +2,14 @@
 /*
  * Configuration: one table of options a command, read from defaults, one JSON file and flags, in that order.
  *
- * Names   The same everywhere: option "block_bytes" is the JSON key "block_bytes" and the flag --block-bytes, with
- *         its value behind "=" or in the next argument.  A CONF_BOOL stands alone (--json) or takes =true or =false.
- * JSON    Sizes are strings as people write them, or integers of bytes.  Durations are strings: they need their
- *         unit.  Counts are integers.  Lists are arrays, or one string with commas; both reach the caller as the latter.
- * Errors  Unknown names, wrong types, duplicates, empty texts and values out of range are refused with the name as
- *         the user wrote it, the value, and what is allowed; nothing is changed then.
+ * Names   The same everywhere: option "block_bytes" is the JSON key "block_bytes" and the flag --block-
+ *         bytes, with its value behind "=" or in the next argument.  A CONF_BOOL stands alone (--json) or
+ *         takes =true or =false.
+ * JSON    Sizes are strings as people write them, or integers of bytes.  Durations are strings: they need
+ *         their unit.  Counts are integers.  Lists are arrays, or one string with commas; both reach the
+ *         caller as the latter.
+ * Errors  Unknown names, wrong types, duplicates, empty texts and values out of range are refused with
+ *         the name as the user wrote it, the value, and what is allowed; nothing is changed then.
  */
 #ifndef CONF_CONF_H
 #define CONF_CONF_H
@@ -25,8 +27,8 @@ enum conf_type {
 	CONF_SIZE,     /* uint64_t, bytes */
 	CONF_DURATION, /* uint64_t, nanoseconds */
 	CONF_NUMBER,   /* double, non-negative */
-	CONF_TEXT,     /* const char *, owned by the struct conf; NULL by default unless `fallback` is given */
-	CONF_CHOICE    /* const char *, one of choices */
+	CONF_TEXT, /* const char *, owned by the struct conf; NULL by default unless `fallback` is given */
+	CONF_CHOICE /* const char *, one of choices */
 };
 
 struct conf_option {
@@ -34,12 +36,12 @@ struct conf_option {
 	enum conf_type     type;
 	size_t             offset;   /* of the field in the caller's struct */
 	const char        *fallback; /* the default, as a user would write it; NULL: false, 0 or NULL */
-	double             min, max; /* inclusive, in the field's unit; max 0: no upper bound but the type's */
+	double min, max; /* inclusive, in the field's unit; max 0: no upper bound but the type's */
 	uint64_t           multiple; /* for sizes and counts: the value must be a multiple of it; 0: any */
 	const char *const *choices;  /* CONF_CHOICE: NULL-terminated */
 	const char        *metavar;  /* FILE, SPEC, N ...: shown by help */
 	const char        *help;     /* one line, without a full stop */
-	const char        *word;     /* one bare word that is also accepted ("max", "unlimited"); NULL: none */
+	const char *word; /* one bare word that is also accepted ("max", "unlimited"); NULL: none */
 	uint64_t           word_value; /* and what it means: for CONF_NUMBER converted to double */
 };
 
@@ -50,8 +52,9 @@ struct conf; /* which option came from where, and the text it owns */
 /**
  * Read defaults, then the file named by --config if given, then the flags.
  *
- * target is the caller's struct; argv holds flags only (no program or command name); a bare argument that is no
- * flag's value is refused.  "--help" is the caller's business.  After success texts live until conf_close().
+ * target is the caller's struct; argv holds flags only (no program or command name); a bare argument that
+ * is no flag's value is refused.  "--help" is the caller's business.  After success texts live until
+ * conf_close().
  *
  * Errors  KVS_E_INVALID (flag, key, value, rule), -errno for a file that cannot be read (names it).
  */
@@ -61,7 +64,7 @@ void conf_close(struct conf *conf);
 
 enum conf_source conf_source(const struct conf *conf, size_t option);
 
-/* One line an option: "  --block-bytes SIZE   help (default 64KiB)". */
+/* One line an option: "  --block-bytes SIZE  help (default 64KiB)"; two when the default is long. */
 void conf_help(const struct conf_option *options, size_t option_count, FILE *out);
 
 /* "block_bytes = 64KiB  (flag)" for each option: what would be used, exactly, with its source. */

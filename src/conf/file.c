@@ -35,7 +35,8 @@ static int parse(const char *content, size_t bytes, json_t **ret_root, struct kv
 			if (iscntrl((unsigned char)where.text[i]))
 				where.text[i] = ' ';
 		}
-		return err_set(err, KVS_E_INVALID, "line %d, column %d: %s", where.line, where.column, where.text);
+		return err_set(err, KVS_E_INVALID, "line %d, column %d: %s", where.line,
+			       where.column, where.text);
 	}
 	if (!json_is_object(root)) {
 		json_decref(root);
@@ -69,7 +70,10 @@ static char *dump(const json_t *json)
 	return json_dumps(json, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
 }
 
-/* ["lru",1000] to "lru,1000"; NULL when an item is neither string nor integer, is empty, or holds a comma itself. */
+/*
+ * ["lru",1000] to "lru,1000"; NULL when an item is neither string nor integer, is empty, or holds a comma
+ * itself.
+ */
 static char *join(const json_t *array)
 {
 	size_t room = 1, used = 0, i;
@@ -78,7 +82,8 @@ static char *join(const json_t *array)
 	for (i = 0; i < json_array_size(array); i++) {
 		const json_t *item = json_array_get(array, i);
 
-		if (json_is_string(item) ? json_string_value(item)[0] == '\0' || strchr(json_string_value(item), ',')
+		if (json_is_string(item) ? json_string_value(item)[0] == '\0' ||
+						   strchr(json_string_value(item), ',')
 					 : !json_is_integer(item))
 			return NULL;
 		room += 1 + (json_is_string(item) ? json_string_length(item) : 20);
@@ -88,7 +93,8 @@ static char *join(const json_t *array)
 		const json_t *item = json_array_get(array, i);
 
 		if (json_is_string(item))
-			used += (size_t)snprintf(text + used, room - used, "%s%s", i ? "," : "", json_string_value(item));
+			used += (size_t)snprintf(text + used, room - used, "%s%s", i ? "," : "",
+						 json_string_value(item));
 		else
 			used += (size_t)snprintf(text + used, room - used, "%s%lld", i ? "," : "",
 						 (long long)json_integer_value(item));
@@ -109,11 +115,16 @@ static bool may_be_number(enum conf_type type)
 	return type == CONF_COUNT || type == CONF_SIZE || type == CONF_DURATION || type == CONF_NUMBER;
 }
 
-/* The member as a flag would have it, owned by the caller; NULL when its JSON type does not suit the option. */
+/*
+ * The member as a flag would have it, owned by the caller; NULL when its JSON type does not suit the
+ * option.
+ */
 static char *text_of(const struct conf_option *option, const json_t *json)
 {
 	if (json_is_string(json))
-		return may_be_string(option, json_string_value(json)) ? strdup(json_string_value(json)) : NULL;
+		return may_be_string(option, json_string_value(json))
+			       ? strdup(json_string_value(json))
+			       : NULL;
 	if (json_is_array(json))
 		return option->type == CONF_TEXT ? join(json) : NULL;
 	if (json_is_number(json))
@@ -121,7 +132,8 @@ static char *text_of(const struct conf_option *option, const json_t *json)
 	return json_is_boolean(json) && option->type == CONF_BOOL ? dump(json) : NULL;
 }
 
-static int read_member(const struct conf_option *option, const json_t *json, struct value *value, struct kvs_error *err)
+static int read_member(const struct conf_option *option, const json_t *json, struct value *value,
+		       struct kvs_error *err)
 {
 	char                shown[VALUE_SHOWN_BYTES];
 	struct value_origin origin = { .source = CONF_FROM_FILE, .label = option->name, .shown = shown };

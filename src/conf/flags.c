@@ -78,8 +78,8 @@ static const char *value_name(const struct conf *conf, size_t option)
 }
 
 /* The text of a flag that was found: behind "=", the next argument, or "true" for a bare boolean. */
-static int take_text(const struct conf *conf, size_t option, const struct flag *flag, int argc, char **argv, int *at,
-		     const char **ret_text, struct kvs_error *err)
+static int take_text(const struct conf *conf, size_t option, const struct flag *flag, int argc,
+		     char **argv, int *at, const char **ret_text, struct kvs_error *err)
 {
 	const char *next = *at + 1 < argc ? argv[*at + 1] : NULL;
 

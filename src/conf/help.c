@@ -7,12 +7,15 @@
 #include "conf/parts.h"
 
 #define COLUMN_BYTES 128u
+#define HELP_COLUMNS 100u
 
 static const char *metavar_of(const struct conf_option *option)
 {
 	static const char *const by_type[] = {
-		[CONF_BOOL] = "",         [CONF_COUNT] = "N",       [CONF_SIZE] = "SIZE",    [CONF_DURATION] = "DURATION",
-		[CONF_NUMBER] = "NUMBER", [CONF_TEXT] = "TEXT",     [CONF_CHOICE] = "CHOICE",
+		[CONF_BOOL] = "",	  [CONF_COUNT] = "N",
+		[CONF_SIZE] = "SIZE",	  [CONF_DURATION] = "DURATION",
+		[CONF_NUMBER] = "NUMBER", [CONF_TEXT] = "TEXT",
+		[CONF_CHOICE] = "CHOICE",
 	};
 
 	return option->metavar && option->type != CONF_BOOL ? option->metavar : by_type[option->type];
@@ -23,21 +26,45 @@ static size_t synopsis(const struct conf_option *option, char *column)
 	char        name[FLAG_NAME_BYTES];
 	const char *metavar = metavar_of(option);
 
-	return (size_t)snprintf(column, COLUMN_BYTES, "%s%s%s", flag_name(option, name), *metavar ? " " : "", metavar);
+	return (size_t)snprintf(column, COLUMN_BYTES, "%s%s%s", flag_name(option, name),
+				*metavar ? " " : "", metavar);
 }
 
-static void print_choices(const struct conf_option *option, FILE *out)
+/* The columns it printed. */
+static size_t print_choices(const struct conf_option *option, FILE *out)
 {
-	size_t i;
+	size_t columns = 0, i;
 
 	for (i = 0; option->type == CONF_CHOICE && option->choices[i]; i++)
-		fprintf(out, "%s%s", i ? ", " : ": ", option->choices[i]);
+		columns += (size_t)fprintf(out, "%s%s", i ? ", " : ": ", option->choices[i]);
+	return columns;
+}
+
+/* A default that does not fit behind its help gets a line of its own. */
+static void print_option(const struct conf_option *option, size_t width, FILE *out)
+{
+	char   column[COLUMN_BYTES];
+	size_t columns;
+
+	synopsis(option, column);
+	columns = (size_t)fprintf(out, "  %-*s  %s", (int)width, column, option->help ? option->help : "");
+	columns += print_choices(option, out);
+	if (option->fallback) {
+		if (columns + sizeof(" (default )") + strlen(option->fallback) > HELP_COLUMNS)
+			fprintf(out, "\n%*s", (int)width + 3, "");
+		fprintf(out, " (default %s)", option->fallback);
+	}
+	fputc('\n', out);
 }
 
 void conf_help(const struct conf_option *options, size_t option_count, FILE *out)
 {
-	static const struct conf_option config = { .name = "config", .type = CONF_TEXT, .metavar = "FILE",
-						   .help = "read options from one JSON object; flags win over it" };
+	static const struct conf_option config = {
+		.name = "config",
+		.type = CONF_TEXT,
+		.metavar = "FILE",
+		.help = "read options from one JSON object; flags win over it"
+	};
 	char   column[COLUMN_BYTES];
 	size_t width = synopsis(&config, column);
 	size_t i;
@@ -47,16 +74,9 @@ void conf_help(const struct conf_option *options, size_t option_count, FILE *out
 
 		width = bytes > width ? bytes : width;
 	}
-	for (i = 0; i <= option_count; i++) {
-		const struct conf_option *option = i < option_count ? &options[i] : &config;
-
-		synopsis(option, column);
-		fprintf(out, "  %-*s  %s", (int)width, column, option->help ? option->help : "");
-		print_choices(option, out);
-		if (option->fallback)
-			fprintf(out, " (default %s)", option->fallback);
-		fputc('\n', out);
-	}
+	for (i = 0; i < option_count; i++)
+		print_option(&options[i], width, out);
+	print_option(&config, width, out);
 }
 
 void conf_print(const struct conf *conf, FILE *out)
@@ -74,6 +94,7 @@ void conf_print(const struct conf *conf, FILE *out)
 		value_width = value > value_width ? value : value_width;
 	}
 	for (i = 0; i < conf->option_count; i++)
-		fprintf(out, "%-*s = %-*s  (%s)\n", (int)name_width, conf->options[i].name, (int)value_width,
-			value_format(&conf->options[i], &conf->values[i], buffer), source[conf->values[i].source]);
+		fprintf(out, "%-*s = %-*s  (%s)\n", (int)name_width, conf->options[i].name,
+			(int)value_width, value_format(&conf->options[i], &conf->values[i], buffer),
+			source[conf->values[i].source]);
 }

@@ -16,12 +16,14 @@ struct unit {
 	uint64_t    factor;
 };
 
-static const struct unit size_units[] = {
-	{ "TiB", UINT64_C(1) << 40 }, { "GiB", UINT64_C(1) << 30 }, { "MiB", UINT64_C(1) << 20 }, { "KiB", UINT64_C(1) << 10 }
-};
-static const struct unit duration_units[] = {
-	{ "s", UINT64_C(1000000000) }, { "ms", UINT64_C(1000000) }, { "us", UINT64_C(1000) }, { "ns", UINT64_C(1) }
-};
+static const struct unit size_units[] = { { "TiB", UINT64_C(1) << 40 },
+					  { "GiB", UINT64_C(1) << 30 },
+					  { "MiB", UINT64_C(1) << 20 },
+					  { "KiB", UINT64_C(1) << 10 } };
+static const struct unit duration_units[] = { { "s", UINT64_C(1000000000) },
+					      { "ms", UINT64_C(1000000) },
+					      { "us", UINT64_C(1000) },
+					      { "ns", UINT64_C(1) } };
 
 /* The largest unit that divides the value; rounding would print a bound that is itself refused. */
 static char *format_units(uint64_t value, const struct unit *units, size_t unit_count, char *buffer)
@@ -30,7 +32,8 @@ static char *format_units(uint64_t value, const struct unit *units, size_t unit_
 
 	for (i = 0; i < unit_count && value; i++) {
 		if (value % units[i].factor == 0) {
-			snprintf(buffer, VALUE_SHOWN_BYTES, "%" PRIu64 "%s", value / units[i].factor, units[i].name);
+			snprintf(buffer, VALUE_SHOWN_BYTES, "%" PRIu64 "%s",
+				 value / units[i].factor, units[i].name);
 			return buffer;
 		}
 	}
@@ -96,7 +99,8 @@ int value_refuse(const struct conf_option *option, const struct value_origin *or
 
 	if (option->type == CONF_CHOICE) {
 		for (i = 0; option->choices[i] && used < sizeof(rule); i++)
-			used += (size_t)snprintf(rule + used, sizeof(rule) - used, "%s %s", i ? "," : "", option->choices[i]);
+			used += (size_t)snprintf(rule + used, sizeof(rule) - used, "%s %s",
+						 i ? "," : "", option->choices[i]);
 	}
 	if (option->word && used < sizeof(rule))
 		snprintf(rule + used, sizeof(rule) - used, ", or \"%s\"", option->word);
@@ -111,7 +115,10 @@ static int parse_bool(const char *text, bool *ret_flag)
 	return 0;
 }
 
-/* strtod() also takes blanks, signs, hexadecimal, infinities and NaN; a first digit and a plain alphabet rule them out. */
+/*
+ * strtod() also takes blanks, signs, hexadecimal, infinities and NaN; a first digit and a plain alphabet
+ * rule them out.
+ */
 static int parse_real(const char *text, double *ret_real)
 {
 	char  *end;
@@ -166,8 +173,8 @@ static bool is_numeric(enum conf_type type)
 	return type == CONF_COUNT || type == CONF_SIZE || type == CONF_DURATION || type == CONF_NUMBER;
 }
 
-static int check_range(const struct conf_option *option, const struct value_origin *origin, const struct value *value,
-		       struct kvs_error *err)
+static int check_range(const struct conf_option *option, const struct value_origin *origin,
+		       const struct value *value, struct kvs_error *err)
 {
 	double number = option->type == CONF_NUMBER ? value->real : (double)value->number;
 	char   low[VALUE_SHOWN_BYTES], high[VALUE_SHOWN_BYTES];
@@ -178,12 +185,12 @@ static int check_range(const struct conf_option *option, const struct value_orig
 	if (option->max <= 0)
 		return err_set(err, KVS_E_INVALID, "%s: %s is too small; use at least %s", origin->label,
 			       origin->shown, low);
-	return err_set(err, KVS_E_INVALID, "%s: %s is out of range; use %s to %s", origin->label, origin->shown, low,
-		       format_bound(option, option->max, high));
+	return err_set(err, KVS_E_INVALID, "%s: %s is out of range; use %s to %s", origin->label,
+		       origin->shown, low, format_bound(option, option->max, high));
 }
 
-static int check_multiple(const struct conf_option *option, const struct value_origin *origin, const struct value *value,
-			  struct kvs_error *err)
+static int check_multiple(const struct conf_option *option, const struct value_origin *origin,
+			  const struct value *value, struct kvs_error *err)
 {
 	char step[VALUE_SHOWN_BYTES];
 

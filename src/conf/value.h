@@ -2,8 +2,8 @@
 /*
  * One option's value: from text, checked against the option's rules, and back to text.
  *
- * Text is the only way in: a flag's argument, a default, and what file.c makes of a JSON value.  So every source obeys
- * the same rules and gets the same sentences.
+ * Text is the only way in: a flag's argument, a default, and what file.c makes of a JSON value.  So every
+ * source obeys the same rules and gets the same sentences.
  */
 #ifndef CONF_VALUE_H
 #define CONF_VALUE_H
@@ -19,7 +19,10 @@ struct value {
 	char            *text;    /* CONF_TEXT, CONF_CHOICE: owned; NULL when unset */
 };
 
-/* What an error sentence says about a value: the option as the user named it, and the value as it was written. */
+/*
+ * What an error sentence says about a value: the option as the user named it, and the value as it was
+ * written.
+ */
 struct value_origin {
 	enum conf_source source;
 	const char      *label; /* "block_bytes" or "--block-bytes" */
@@ -31,7 +34,10 @@ int  value_parse(const struct conf_option *option, const struct value_origin *or
 		 struct value *value, struct kvs_error *err);
 void value_fini(struct value *value);
 
-/* The sentence for a value of the wrong type: "label: shown is not a size; use ...".  Returns KVS_E_INVALID. */
+/*
+ * The sentence for a value of the wrong type: "label: shown is not a size; use ...".  Returns
+ * KVS_E_INVALID.
+ */
 int value_refuse(const struct conf_option *option, const struct value_origin *origin, struct kvs_error *err);
 
 /* Write the value into the caller's struct. */

@@ -51,9 +51,11 @@ int evict_open(const char *name, uint32_t capacity, struct evict **ret_evict, st
 	uint8_t                    q;
 
 	if (!policy)
-		return err_set(err, KVS_E_INVALID, "policy: \"%.40s\" is not known; use one of:%s", name, known_words);
+		return err_set(err, KVS_E_INVALID, "policy: \"%.40s\" is not known; use one of:%s",
+			       name, known_words);
 	if (capacity == 0 || capacity > EVICT_CAPACITY_MAX)
-		return err_set(err, KVS_E_INVALID, "capacity: %u blocks; use 1 to %u", capacity, EVICT_CAPACITY_MAX);
+		return err_set(err, KVS_E_INVALID, "capacity: %u blocks; use 1 to %u", capacity,
+			       EVICT_CAPACITY_MAX);
 	evict = calloc(1, sizeof(*evict));
 	if (!evict)
 		return err_set(err, -ENOMEM, "capacity: no memory for the order of %u blocks", capacity);

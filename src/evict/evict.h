@@ -2,8 +2,8 @@
 /*
  * Eviction orders: which slot goes next.
  *
- * One code for the Host stratum, the stores and `kvstrata simulate`, so that a simulated curve speaks of the system that will
- * run.  An order knows slot numbers only: no keys, no bytes, no pins of its own.
+ * One code for the Host stratum, the stores and `kvstrata simulate`, so that a simulated curve speaks of
+ * the system that will run.  An order knows slot numbers only: no keys, no bytes, no pins of its own.
  *
  *   lru         the least recently used goes first
  *   fifo        the first inserted goes first; uses change nothing
@@ -13,8 +13,8 @@
  *   host-order  never used since insertion goes before used, each by recency
  *
  * Cost     O(1) an insert, use, removal; a victim is O(1) plus the slots that `may` refuses.
- * Limits   slot numbers below capacity; nothing allocates after open, but memory is touched only as slots come
- *          into use: number them from 0.
+ * Limits   slot numbers below capacity; nothing allocates after open, but memory is touched only as slots
+ *          come into use: number them from 0.
  * Order    Depends on the sequence of calls alone.
  * Threads  None of its own: the owner's.
  */

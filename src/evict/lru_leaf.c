@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Least recently used, aware of prefixes: when a request is done, its chain is used once more from the end, so that
- * what goes first is always the end of a chain.  A suffix without its prefix would be dead weight: no look-up
- * reaches it.
+ * Least recently used, aware of prefixes: when a request is done, its chain is used once more from the
+ * end, so that what goes first is always the end of a chain.  A suffix without its prefix would be dead
+ * weight: no look-up reaches it.
  */
 #include "evict/policy.h"
 

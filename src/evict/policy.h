@@ -2,8 +2,8 @@
 /*
  * Inside the evict room: what every policy is made of.
  *
- * A policy is a handful of functions over at most two queues of slots, oldest at the head.  The table in evict.c checks
- * presence and counts; a policy decides places only.
+ * A policy is a handful of functions over at most two queues of slots, oldest at the head.  The table in
+ * evict.c checks presence and counts; a policy decides places only.
  */
 #ifndef EVICT_POLICY_H
 #define EVICT_POLICY_H
@@ -21,15 +21,16 @@ struct evict_note {
 struct evict_policy {
 	int (*prepare)(struct evict *evict); /* NULL: nothing beyond links and notes is needed */
 	void (*insert)(struct evict *evict, uint32_t slot, uint64_t hash);
-	void (*touch)(struct evict *evict, uint32_t slot);                              /* NULL: uses change nothing */
+	void (*touch)(struct evict *evict, uint32_t slot); /* NULL: uses change nothing */
 	void (*settle)(struct evict *evict, const uint32_t *slots, uint32_t count);     /* NULL: nothing */
-	uint32_t (*victim)(struct evict *evict, evict_may *may, void *ctx);             /* unlinks what it returns */
+	/* Unlinks what it returns. */
+	uint32_t (*victim)(struct evict *evict, evict_may *may, void *ctx);
 };
 
 struct evict {
 	const struct evict_policy *policy;
 	uint32_t                   capacity;
-	uint32_t                   known; /* links and notes below it are initialised: memory is touched as slots come into use */
+	uint32_t                   known; /* links and notes below it are initialised */
 	uint32_t                   count;
 	struct link               *links;
 	struct evict_note         *notes;

@@ -2,9 +2,10 @@
 /*
  * S3-FIFO (Yang et al., SOSP 2023): three queues that are only ever pushed and popped.
  *
- * A newcomer enters the small queue.  At its end it moves on to the main queue if it was used meanwhile, else it
- * leaves and the ghost keeps its name; who comes back while remembered goes to the main queue directly.  The main queue
- * gives a used slot another round for each use.  What leaves the main queue is not remembered: it had its chance.
+ * A newcomer enters the small queue.  At its end it moves on to the main queue if it was used meanwhile,
+ * else it leaves and the ghost keeps its name; who comes back while remembered goes to the main queue
+ * directly.  The main queue gives a used slot another round for each use.  What leaves the main queue is
+ * not remembered: it had its chance.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +18,10 @@ enum { QUEUE_SMALL, QUEUE_MAIN };
 /* Two bits a slot in the paper: more uses than that buy no further rounds. */
 #define USES_MAX 3
 
-/* As in the paper.  One use instead was tried on an hour of chat: 0.3 points better for a small cache, 2 worse for a large. */
+/*
+ * As in the paper.  One use instead was tried on an hour of chat: 0.3 points better for a small cache, 2
+ * worse for a large.
+ */
 #define USES_TO_STAY 2
 
 static uint32_t at_least_one(uint32_t count)
@@ -103,4 +107,6 @@ static uint32_t victim(struct evict *evict, evict_may *may, void *ctx)
 	return slot == SLOT_NONE ? victim_small(evict, may, ctx) : slot;
 }
 
-const struct evict_policy evict_s3fifo = { .prepare = prepare, .insert = insert, .touch = touch, .victim = victim };
+const struct evict_policy evict_s3fifo = {
+	.prepare = prepare, .insert = insert, .touch = touch, .victim = victim
+};

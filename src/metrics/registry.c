@@ -84,8 +84,8 @@ static int check_family(const struct metrics *metrics, const struct metric *want
 		if (strcmp(other->name, wanted->name) != 0)
 			continue;
 		if (strcmp(other->label, wanted->label) == 0)
-			return err_set(err, KVS_E_INVALID, "name: %s {%s} is already registered", wanted->name,
-				       wanted->label);
+			return err_set(err, KVS_E_INVALID, "name: %s {%s} is already registered",
+				       wanted->name, wanted->label);
 		if (other->kind != wanted->kind || strcmp(other->help, wanted->help) != 0)
 			return err_set(err, KVS_E_INVALID, "name: %s has another kind or help already",
 				       wanted->name);
@@ -99,9 +99,11 @@ static int check(const struct metrics *metrics, const struct metric *wanted, str
 		return err_set(err, KVS_E_INVALID, "name: '%s' is not " PREFIX "* of letters, digits and _",
 			       wanted->name);
 	if (wanted->help[strcspn(wanted->help, "\n\\")])
-		return err_set(err, KVS_E_INVALID, "help: of %s holds a line end or a backslash", wanted->name);
+		return err_set(err, KVS_E_INVALID, "help: of %s holds a line end or a backslash",
+			       wanted->name);
 	if (!(wanted->unit_scale > 0) || !isfinite(wanted->unit_scale))
-		return err_set(err, KVS_E_INVALID, "unit_scale: of %s is not a positive number", wanted->name);
+		return err_set(err, KVS_E_INVALID, "unit_scale: of %s is not a positive number",
+			       wanted->name);
 	if (metrics->count == METRICS_MAX)
 		return err_set(err, KVS_E_FULL, "metrics: %s is one more than the %d of a registry",
 			       wanted->name, METRICS_MAX);

@@ -53,7 +53,10 @@ int os_file_write(int fd, const void *buffer, size_t bytes, uint64_t offset)
 			continue;
 		if (done < 0)
 			return -errno;
-		/* No file system should, but one that takes nothing and names no reason must not hold us here. */
+		/*
+		 * No file system should, but one that takes nothing and names no reason must not hold us
+		 * here.
+		 */
 		if (done == 0)
 			return -EIO;
 		at += done;
@@ -65,7 +68,10 @@ int os_file_write(int fd, const void *buffer, size_t bytes, uint64_t offset)
 
 int os_file_size(int fd, uint64_t *ret_bytes)
 {
-	/* Unlike fstat, seeking also knows the size of a block device.  Nothing here uses the file position. */
+	/*
+	 * Unlike fstat, seeking also knows the size of a block device.  Nothing here uses the file
+	 * position.
+	 */
 	const off_t end = lseek(fd, 0, SEEK_END);
 
 	if (end < 0)

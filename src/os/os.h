@@ -2,8 +2,8 @@
 /*
  * The operating system: the only room that makes system calls.
  *
- * Thin wrappers with our error convention (0 or -errno), EINTR handled, and the few policies that every caller wants: close-on-exec,
- * full-length reads and writes, bounded waits.  No global state.
+ * Thin wrappers with our error convention (0 or -errno), EINTR handled, and the few policies that every
+ * caller wants: close-on-exec, full-length reads and writes, bounded waits.  No global state.
  */
 #ifndef OS_OS_H
 #define OS_OS_H
@@ -23,7 +23,10 @@ uint64_t os_process_cpu_ns(void);
 uint64_t os_peak_rss_bytes(void);
 
 /* --- threads ------------------------------------------------------------------------------------------- */
-/* name: at most 15 characters, shown by ps and gdb.  All signals are blocked in the new thread: signals belong to the host. */
+/*
+ * name: at most 15 characters, shown by ps and gdb.  All signals are blocked in the new thread: signals
+ * belong to the host.
+ */
 int  os_thread_start(pthread_t *ret_thread, const char *name, void *(*run)(void *), void *arg);
 void os_thread_join(pthread_t thread);
 

@@ -2,9 +2,10 @@
 /*
  * Property tests: random lists of operations, run on a room and on a model so naive that it is plainly right.
  *
- * A step does one operation on both and compares them with KVS_ASSERT.  Each list runs in a child process, so that
- * a failed comparison, a panic of the room and a sanitizer's report are all the same thing: a failed list.  It is
- * shrunk by deleting chunks, then single operations, and printed in the form that prop_replay() takes.
+ * A step does one operation on both and compares them with KVS_ASSERT.  Each list runs in a child
+ * process, so that a failed comparison, a panic of the room and a sanitizer's report are all the same
+ * thing: a failed list.  It is shrunk by deleting chunks, then single operations, and printed in the form
+ * that prop_replay() takes.
  *
  * Seed     KVSTRATA_SEED, or a fixed default; printed first.  The same seed gives the same lists.
  */

@@ -23,26 +23,30 @@ class Suite:
         self.tests = []
 
     def test(self, function):
-        self.tests.append(function)
+        """Decorator: the function's name is the test's."""
+        self.add(function.__name__.replace("_", " "), function)
         return function
 
-    def run(self):
+    def add(self, name, function):
+        self.tests.append((name, function))
+
+    def run(self, notes=()):
         """Print TAP and end the process: 0 when nothing failed."""
         print(f"1..{len(self.tests)}")
-        failed = sum(not passes(number, test) for number, test in enumerate(self.tests, 1))
+        failed = sum(not passes(number, *test) for number, test in enumerate(self.tests, 1))
+        for note in notes:
+            print(f"# {note}")
         sys.exit(1 if failed else 0)
 
 
-def passes(number, test):
-    name = test.__name__.replace("_", " ")
+def passes(number, name, function):
     try:
-        test()
+        function()
     except Skip as reason:
         print(f"ok {number} {name} # SKIP {reason}")
     except Exception:  # noqa: BLE001 - whatever a test raises is its failure
         print(f"not ok {number} {name}")
-        for line in traceback.format_exc().splitlines():
-            print(f"# {line}")
+        traceback.print_exc()
         return False
     else:
         print(f"ok {number} {name}")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each policy against arrays: an order is a plain list, a move deletes and appends, a ghost is searched from end to
- * end.  Twenty slots make a small queue of two and a ghost of eighteen names.
+ * Each policy against arrays: an order is a plain list, a move deletes and appends, a ghost is searched
+ * from end to end.  Twenty slots make a small queue of two and a ghost of eighteen names.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,7 +50,8 @@ static bool drop(struct queue *queue, uint32_t slot)
 	for (i = 0; i < queue->count; i++) {
 		if (queue->slots[i] != slot)
 			continue;
-		memmove(&queue->slots[i], &queue->slots[i + 1], (queue->count - i - 1) * sizeof(queue->slots[0]));
+		memmove(&queue->slots[i], &queue->slots[i + 1],
+			(queue->count - i - 1) * sizeof(queue->slots[0]));
 		queue->count--;
 		return true;
 	}
@@ -147,7 +148,10 @@ static uint32_t small_victim(struct world *w, uint32_t pins)
 	return SLOT_NONE;
 }
 
-/* Rounds over the main queue: each lets who has uses left go to the end, one poorer; the fourth finds none. */
+/*
+ * Rounds over the main queue: each lets who has uses left go to the end, one poorer; the fourth finds
+ * none.
+ */
 static uint32_t main_victim(struct world *w, uint32_t pins)
 {
 	struct queue *queue = &w->queues[1];
@@ -268,8 +272,13 @@ static void close_world(void *world)
 
 static void every_policy_equals_its_model(void **state)
 {
-	struct prop prop = { .kinds = kinds, .kind_count = ARRAY_COUNT(kinds), .list_count = 100, .op_count = 1000,
-			     .open = open_world, .step = step, .close = close_world };
+	struct prop prop = { .kinds = kinds,
+			     .kind_count = ARRAY_COUNT(kinds),
+			     .list_count = 100,
+			     .op_count = 1000,
+			     .open = open_world,
+			     .step = step,
+			     .close = close_world };
 	size_t      i;
 
 	(void)state;

@@ -31,21 +31,54 @@ static const char *const orders[] = { "lru", "fifo", NULL };
 enum { JSON, LIMIT, BLOCK_BYTES, DEADLINE, SPEED, TRACE, ORDER, CAPACITY };
 
 static const struct conf_option options[] = {
-	[JSON] = { .name = "json", .type = CONF_BOOL, .offset = offsetof(struct settings, json), .help = "for machines" },
-	[LIMIT] = { .name = "limit", .type = CONF_COUNT, .offset = offsetof(struct settings, limit), .metavar = "REQUESTS",
-		    .help = "stop early", .min = 1, .max = 1000, .fallback = "unlimited", .word = "unlimited",
+	[JSON] = { .name = "json",
+		   .type = CONF_BOOL,
+		   .offset = offsetof(struct settings, json),
+		   .help = "for machines" },
+	[LIMIT] = { .name = "limit",
+		    .type = CONF_COUNT,
+		    .offset = offsetof(struct settings, limit),
+		    .metavar = "REQUESTS",
+		    .help = "stop early",
+		    .min = 1,
+		    .max = 1000,
+		    .fallback = "unlimited",
+		    .word = "unlimited",
 		    .word_value = UINT64_MAX },
-	[BLOCK_BYTES] = { .name = "block_bytes", .type = CONF_SIZE, .offset = offsetof(struct settings, block_bytes),
-			  .fallback = "64KiB", .min = 4096, .max = 1 << 24, .multiple = 4096, .help = "bytes of one block" },
-	[DEADLINE] = { .name = "deadline", .type = CONF_DURATION, .offset = offsetof(struct settings, deadline_ns),
-		       .fallback = "250ms", .min = 1000, .help = "soft" },
-	[SPEED] = { .name = "speed", .type = CONF_NUMBER, .offset = offsetof(struct settings, speed), .fallback = "max",
-		    .word = "max", .help = "pace" },
-	[TRACE] = { .name = "trace", .type = CONF_TEXT, .offset = offsetof(struct settings, trace), .metavar = "FILE",
+	[BLOCK_BYTES] = { .name = "block_bytes",
+			  .type = CONF_SIZE,
+			  .offset = offsetof(struct settings, block_bytes),
+			  .fallback = "64KiB",
+			  .min = 4096,
+			  .max = 1 << 24,
+			  .multiple = 4096,
+			  .help = "bytes of one block" },
+	[DEADLINE] = { .name = "deadline",
+		       .type = CONF_DURATION,
+		       .offset = offsetof(struct settings, deadline_ns),
+		       .fallback = "250ms",
+		       .min = 1000,
+		       .help = "soft" },
+	[SPEED] = { .name = "speed",
+		    .type = CONF_NUMBER,
+		    .offset = offsetof(struct settings, speed),
+		    .fallback = "max",
+		    .word = "max",
+		    .help = "pace" },
+	[TRACE] = { .name = "trace",
+		    .type = CONF_TEXT,
+		    .offset = offsetof(struct settings, trace),
+		    .metavar = "FILE",
 		    .help = "requests" },
-	[ORDER] = { .name = "order", .type = CONF_CHOICE, .offset = offsetof(struct settings, order), .fallback = "lru",
-		    .choices = orders, .help = "who leaves first" },
-	[CAPACITY] = { .name = "capacity", .type = CONF_TEXT, .offset = offsetof(struct settings, capacity),
+	[ORDER] = { .name = "order",
+		    .type = CONF_CHOICE,
+		    .offset = offsetof(struct settings, order),
+		    .fallback = "lru",
+		    .choices = orders,
+		    .help = "who leaves first" },
+	[CAPACITY] = { .name = "capacity",
+		       .type = CONF_TEXT,
+		       .offset = offsetof(struct settings, capacity),
 		       .help = "list" },
 };
 
@@ -80,7 +113,8 @@ static void config_write(const char *json)
 #define READ(settings, conf, err, ...) \
 	read_flags((const char *[]){ __VA_ARGS__ __VA_OPT__(, ) NULL }, settings, conf, err)
 
-static int read_flags(const char **flags, struct settings *settings, struct conf **conf, struct kvs_error *err)
+static int read_flags(const char **flags, struct settings *settings, struct conf **conf,
+		      struct kvs_error *err)
 {
 	int count = 0;
 
@@ -140,8 +174,10 @@ static void flags_in_both_spellings(void **state)
 	struct conf    *conf;
 
 	(void)state;
-	assert_int_equal(READ(&settings, &conf, NULL, "--json", "--block-bytes", "1MiB", "--limit=12", "--deadline=1.5s",
-			      "--speed", "2.5", "--trace=a=b", "--order", "fifo"), 0);
+	assert_int_equal(READ(&settings, &conf, NULL, "--json", "--block-bytes", "1MiB",
+			      "--limit=12", "--deadline=1.5s", "--speed", "2.5", "--trace=a=b",
+			      "--order", "fifo"),
+			 0);
 	assert_true(settings.json);
 	assert_int_equal(settings.block_bytes, 1 << 20);
 	assert_int_equal(settings.limit, 12);
@@ -163,8 +199,9 @@ static void flags_win_over_the_file(void **state)
 	struct conf    *conf;
 
 	(void)state;
-	config_write("{\"json\": true, \"block_bytes\": 8192, \"deadline\": \"2s\", \"limit\": 7, \"speed\": 1,"
-		     " \"capacity\": [1000, \"unlimited\"], \"order\": \"fifo\", \"trace\": \"x\"}");
+	config_write(
+		"{\"json\": true, \"block_bytes\": 8192, \"deadline\": \"2s\", \"limit\": 7, \"speed\": 1,"
+		" \"capacity\": [1000, \"unlimited\"], \"order\": \"fifo\", \"trace\": \"x\"}");
 	assert_int_equal(READ(&settings, &conf, NULL, "--limit", "9", "--config", config_path), 0);
 	assert_true(settings.json);
 	assert_int_equal(settings.block_bytes, 8192);
@@ -200,11 +237,14 @@ static void flag_values_are_refused(void **state)
 		"--block-bytes", "-4096");
 	REFUSED("--block-bytes: \"5000\" is not a multiple of 4KiB", "--block-bytes=5000");
 	REFUSED("--block-bytes: \"0\" is out of range; use 4KiB to 16MiB", "--block-bytes=0");
-	REFUSED("--block-bytes: \"9999999999999GiB\" is not a size; use an integer or a number with KiB, MiB, GiB, TiB",
+	REFUSED("--block-bytes: \"9999999999999GiB\" is not a size;"
+		" use an integer or a number with KiB, MiB, GiB, TiB",
 		"--block-bytes=9999999999999GiB");
-	REFUSED("--deadline: \"250\" is not a duration; use a number with ns, us, ms, s, m", "--deadline=250");
+	REFUSED("--deadline: \"250\" is not a duration; use a number with ns, us, ms, s, m",
+		"--deadline=250");
 	REFUSED("--deadline: \"10ns\" is too small; use at least 1us", "--deadline=10ns");
-	REFUSED("--limit: \"1.5\" is not a count; use a non-negative integer, or \"unlimited\"", "--limit=1.5");
+	REFUSED("--limit: \"1.5\" is not a count; use a non-negative integer, or \"unlimited\"",
+		"--limit=1.5");
 	REFUSED("--speed: \"inf\" is not a number; use a non-negative number, or \"max\"", "--speed=inf");
 	REFUSED("--speed: \"0x10\" is not a number; use a non-negative number, or \"max\"", "--speed=0x10");
 	REFUSED("--speed: \"1e999\" is not a number; use a non-negative number, or \"max\"", "--speed=1e999");
@@ -213,8 +253,9 @@ static void flag_values_are_refused(void **state)
 	REFUSED("--order: \"mru\" is unknown; use one of lru, fifo", "--order=mru");
 	REFUSED("--json: \"yes\" is not true or false", "--json=yes");
 	REFUSED("--order: \"a?b\" is unknown; use one of lru, fifo", "--order=a\nb");
-	REFUSED("--order: \"1234567890123456789012345678901234567890123456789012345678...\" is unknown; use one of lru,"
-		" fifo", "--order=1234567890123456789012345678901234567890123456789012345678901234567890");
+	REFUSED("--order: \"1234567890123456789012345678901234567890123456789012345678...\" is unknown;"
+		" use one of lru, fifo",
+		"--order=1234567890123456789012345678901234567890123456789012345678901234567890");
 }
 
 static void flags_are_refused(void **state)
@@ -239,24 +280,31 @@ static void files_are_refused(void **state)
 	(void)state;
 	refused_json("{\"block_byte\": 4096}", "block_byte: unknown key; did you mean block_bytes?");
 	refused_json("{\"colour\": 1}", "colour: unknown key; --help lists the keys as flags");
-	refused_json("{\"limit\": 1, \"limit\": 2}", "line 1, column 20: duplicate object key near '\"limit\"'");
+	refused_json("{\"limit\": 1, \"limit\": 2}",
+		     "line 1, column 20: duplicate object key near '\"limit\"'");
 	refused_json("{\"limit\": 1,\n \"spee", "line 2, column 6: premature end of input near '\"spee'");
 	refused_json("", "line 1, column 0: unexpected token near end of file");
 	refused_json("[1]", "must hold one JSON object of options");
-	refused_json("{\"block_bytes\": \"64KB\"}",
-		     "block_bytes: \"64KB\" is not a size; use an integer or a number with KiB, MiB, GiB, TiB");
+	refused_json(
+		"{\"block_bytes\": \"64KB\"}",
+		"block_bytes: \"64KB\" is not a size; use an integer or a number with KiB, MiB, GiB, TiB");
 	refused_json("{\"block_bytes\": 4096.5}",
 		     "block_bytes: 4096.5 is not a size; use an integer or a number with KiB, MiB, GiB, TiB");
 	refused_json("{\"block_bytes\": 5000}", "block_bytes: 5000 is not a multiple of 4KiB");
-	refused_json("{\"deadline\": 250}", "deadline: 250 is not a duration; use a number with ns, us, ms, s, m");
-	refused_json("{\"limit\": \"12\"}", "limit: \"12\" is not a count; use a non-negative integer, or \"unlimited\"");
-	refused_json("{\"limit\": -1}", "limit: -1 is not a count; use a non-negative integer, or \"unlimited\"");
+	refused_json("{\"deadline\": 250}",
+		     "deadline: 250 is not a duration; use a number with ns, us, ms, s, m");
+	refused_json("{\"limit\": \"12\"}",
+		     "limit: \"12\" is not a count; use a non-negative integer, or \"unlimited\"");
+	refused_json("{\"limit\": -1}",
+		     "limit: -1 is not a count; use a non-negative integer, or \"unlimited\"");
 	refused_json("{\"json\": \"true\"}", "json: \"true\" is not true or false");
 	refused_json("{\"json\": null}", "json: null is not true or false");
 	refused_json("{\"trace\": 3}", "trace: 3 is not text; use a string that is not empty");
 	refused_json("{\"trace\": \"\"}", "trace: \"\" is not text; use a string that is not empty");
-	refused_json("{\"trace\": {\"a\": 1}}", "trace: {\"a\":1} is not text; use a string that is not empty");
-	refused_json("{\"capacity\": [\"1,2\"]}", "capacity: [\"1,2\"] is not text; use a string that is not empty");
+	refused_json("{\"trace\": {\"a\": 1}}",
+		     "trace: {\"a\":1} is not text; use a string that is not empty");
+	refused_json("{\"capacity\": [\"1,2\"]}",
+		     "capacity: [\"1,2\"] is not text; use a string that is not empty");
 	refused_json("{\"capacity\": []}", "capacity: [] is not text; use a string that is not empty");
 	refused_json("{\"order\": [\"lru\"]}", "order: [\"lru\"] is unknown; use one of lru, fifo");
 }
@@ -300,6 +348,23 @@ static void help_lists_every_option(void **state)
 	free(text);
 }
 
+static void help_gives_a_long_default_its_own_line(void **state)
+{
+	static const struct conf_option option = { .name = "capacity",
+						   .type = CONF_TEXT,
+						   .help = "sizes of the caches to compare, commas between",
+						   .fallback = "1000,3000,10000,30000,100000,unlimited" };
+	char *text = NULL;
+
+	(void)state;
+	PRINTED(&text, conf_help(&option, 1, out));
+	assert_string_equal(text,
+			    "  --capacity TEXT  sizes of the caches to compare, commas between\n"
+			    "                   (default 1000,3000,10000,30000,100000,unlimited)\n"
+			    "  --config FILE    read options from one JSON object; flags win over it\n");
+	free(text);
+}
+
 static void print_names_value_and_source(void **state)
 {
 	struct settings settings;
@@ -308,7 +373,9 @@ static void print_names_value_and_source(void **state)
 
 	(void)state;
 	config_write("{\"block_bytes\": 1048576, \"deadline\": \"1.5ms\"}");
-	assert_int_equal(READ(&settings, &conf, NULL, "--config", config_path, "--trace=t", "--speed=0.5"), 0);
+	assert_int_equal(
+		READ(&settings, &conf, NULL, "--config", config_path, "--trace=t", "--speed=0.5"),
+		0);
 	PRINTED(&text, conf_print(conf, out));
 	assert_string_equal(text, "json        = false      (default)\n"
 				  "limit       = unlimited  (default)\n"
@@ -349,6 +416,7 @@ int main(void)
 		cmocka_unit_test(files_are_refused),
 		cmocka_unit_test(unreadable_files_are_refused),
 		cmocka_unit_test(help_lists_every_option),
+		cmocka_unit_test(help_gives_a_long_default_its_own_line),
 		cmocka_unit_test(print_names_value_and_source),
 		cmocka_unit_test(nearest_prefers_fewest_edits),
 	};

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each policy's order on sequences short enough to check by hand.  Slots are written as letters: a is slot 0. */
+/*
+ * Each policy's order on sequences short enough to check by hand.  Slots are written as letters: a is
+ * slot 0.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -211,8 +211,10 @@ static void an_empty_registry_is_an_empty_text(void **state)
 
 static void bad_labels_are_refused(void **state)
 {
-	static const char *const bad[] = { "a", "a=", "a=b", "a=\"", "a=\"b", "a=\"b\",", "a=\"b\"c", "1a=\"b\"",
-					   "=\"b\"", "a=\"b\nc\"", "a=\"\\\"", "a=\"\\", "a=\"\\x\"", "a=\"b\" " };
+	static const char *const bad[] = { "a",		"a=",	      "a=b",	  "a=\"",
+					   "a=\"b",	"a=\"b\",",   "a=\"b\"c", "1a=\"b\"",
+					   "=\"b\"",	"a=\"b\nc\"", "a=\"\\\"", "a=\"\\",
+					   "a=\"\\x\"", "a=\"b\" " };
 	struct metrics   *metrics = NULL;
 	_Atomic uint64_t *cell = NULL;
 	struct kvs_error  err;

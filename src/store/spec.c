@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The text is copied once and cut in place. */
+#include "store/spec.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/units.h"
+
+/* End the string at the first `mark`; what follows it, or NULL when there is none. */
+static char *cut(char *text, char mark)
+{
+	char *at = strchr(text, mark);
+
+	if (!at)
+		return NULL;
+	*at = '\0';
+	return at + 1;
+}
+
+static int options_parse(char *text, struct store_spec *spec, struct kvs_error *err)
+{
+	char *next;
+
+	for (; text; text = next) {
+		char *value;
+
+		if (spec->option_count == SPEC_OPTIONS_MAX) {
+			return err_set(err, KVS_E_INVALID, "store: has more than %u options",
+				       SPEC_OPTIONS_MAX);
+		}
+		next = cut(text, '&');
+		value = cut(text, '=');
+		if (!value) {
+			return err_set(err, KVS_E_INVALID,
+				       "store: option \"%.64s\" has no value; write key=value", text);
+		}
+		spec->options[spec->option_count++] = (struct spec_option){ text, value };
+	}
+	return 0;
+}
+
+int spec_parse(const char *text, struct store_spec *ret_spec, struct kvs_error *err)
+{
+	const size_t length = strlen(text);
+	char        *options, *rest;
+
+	if (length >= SPEC_BYTES_MAX) {
+		return err_set(err, KVS_E_INVALID, "store: is longer than %u bytes",
+			       SPEC_BYTES_MAX - 1);
+	}
+	*ret_spec = (struct store_spec){ 0 };
+	memcpy(ret_spec->text, text, length + 1);
+	options = cut(ret_spec->text, '?');
+	rest = cut(ret_spec->text, ':');
+	ret_spec->kind = ret_spec->text;
+	ret_spec->rest = rest ? rest : "";
+	return options_parse(options, ret_spec, err);
+}
+
+static bool is_known(const char *key, const char *const *known)
+{
+	for (; *known; known++) {
+		if (strcmp(*known, key) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int refuse_unknown(const char *key, const char *kind, const char *const *known,
+			  struct kvs_error *err)
+{
+	char   list[128] = "";
+	size_t used = 0;
+
+	for (; *known && used < sizeof(list); known++) {
+		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", used ? ", " : "",
+					 *known);
+	}
+	return err_set(err, KVS_E_INVALID, "store: \"%.64s\" is not an option of %s; use %s", key,
+		       kind, list);
+}
+
+int spec_check(const struct store_spec *spec, const char *const *known, struct kvs_error *err)
+{
+	uint32_t i;
+
+	for (i = 0; i < spec->option_count; i++) {
+		const char *key = spec->options[i].key;
+
+		if (!is_known(key, known))
+			return refuse_unknown(key, spec->kind, known, err);
+		if (spec_option(spec, key) != spec->options[i].value)
+			return err_set(err, KVS_E_INVALID, "store.%s: is given twice", key);
+	}
+	return 0;
+}
+
+const char *spec_option(const struct store_spec *spec, const char *key)
+{
+	uint32_t i;
+
+	for (i = 0; i < spec->option_count; i++) {
+		if (strcmp(spec->options[i].key, key) == 0)
+			return spec->options[i].value;
+	}
+	return NULL;
+}
+
+int spec_size(const char *key, const char *text, uint64_t *ret_bytes, struct kvs_error *err)
+{
+	if (units_size(text, ret_bytes) == 0)
+		return 0;
+	return err_set(err, KVS_E_INVALID, "store.%s: \"%.64s\" " UNITS_SIZE_RULE, key, text);
+}
+
+int spec_count(const struct store_spec *spec, const char *key, uint64_t *ret_count, struct kvs_error *err)
+{
+	const char *text = spec_option(spec, key);
+
+	if (!text || units_count(text, ret_count) == 0)
+		return 0;
+	return err_set(err, KVS_E_INVALID, "store.%s: \"%.64s\" " UNITS_COUNT_RULE, key, text);
+}
+
+int spec_switch(const struct store_spec *spec, const char *key, bool *ret_on, struct kvs_error *err)
+{
+	const char *text = spec_option(spec, key);
+
+	if (!text)
+		return 0;
+	if (strcmp(text, "on") != 0 && strcmp(text, "off") != 0) {
+		return err_set(err, KVS_E_INVALID, "store.%s: \"%.64s\" is neither on nor off", key,
+			       text);
+	}
+	*ret_on = strcmp(text, "on") == 0;
+	return 0;
+}

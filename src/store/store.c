@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of stores. */
+#include "store/store.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "store/kind.h"
+
+/* One line a kind. */
+#define STORE_KINDS(X) \
+	X(mem) \
+	X(strata)
+
+#define STORE_KIND(name) extern const struct store_kind store_kind_##name;
+STORE_KINDS(STORE_KIND)
+#undef STORE_KIND
+
+static const struct store_kind *const kinds[] = {
+#define STORE_KIND(name) &store_kind_##name,
+	STORE_KINDS(STORE_KIND)
+#undef STORE_KIND
+};
+
+#define BLOCK_MULTIPLE UINT64_C(4096)
+
+/* Objects are counted in 32 bits, and a block never crosses a 1 GiB slice of the Host arena. */
+#define BLOCK_BYTES_MAX (UINT64_C(1) << 30)
+
+static const struct store_kind *kind_find(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_COUNT(kinds); i++) {
+		if (strcmp(kinds[i]->name, name) == 0)
+			return kinds[i];
+	}
+	return NULL;
+}
+
+static int refuse_kind(const char *name, struct kvs_error *err)
+{
+	char   list[128] = "none";
+	size_t used = strlen(list);
+	size_t i;
+
+	if (strcmp(name, "none") == 0)
+		return err_set(err, KVS_E_INVALID, "store: none takes no path and no options");
+	for (i = 0; i < ARRAY_COUNT(kinds) && used < sizeof(list); i++)
+		used += (size_t)snprintf(list + used, sizeof(list) - used, ", %s", kinds[i]->name);
+	return err_set(err, KVS_E_INVALID, "store: \"%.64s\" is not a kind of store; use %s", name,
+		       list);
+}
+
+int store_open(const char *spec, uint64_t block_bytes, const char *evict_policy,
+	       struct kvs_store **ret_store, struct kvs_error *err)
+{
+	const struct store_setup setup = { .block_bytes = block_bytes,
+					   .evict_policy = evict_policy };
+	const struct store_kind *kind;
+	struct store_spec        parts;
+
+	if (strcmp(spec, "none") == 0) {
+		*ret_store = NULL;
+		return 0;
+	}
+	if (block_bytes == 0 || block_bytes > BLOCK_BYTES_MAX ||
+	    block_bytes % BLOCK_MULTIPLE != 0) {
+		return err_set(err, KVS_E_INVALID,
+			       "block_bytes: %" PRIu64 " is not a multiple of 4 KiB up to 1 GiB",
+			       block_bytes);
+	}
+	if (spec_parse(spec, &parts, err) < 0)
+		return KVS_E_INVALID;
+	kind = kind_find(parts.kind);
+	if (!kind)
+		return refuse_kind(parts.kind, err);
+	if (spec_check(&parts, kind->options, err) < 0)
+		return KVS_E_INVALID;
+	return kind->open(&parts, &setup, ret_store, err);
+}

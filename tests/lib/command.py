@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kvstrata command under test, named by the environment variable KVSTRATA."""
+
+import os
+import subprocess
+
+DONE, FAILED, USAGE = 0, 1, 2
+
+
+def run(*arguments, **options):
+    """The finished process, with its output as text."""
+    return subprocess.run([os.environ["KVSTRATA"], *map(str, arguments)], capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL, check=False, **options)
+
+
+def run_into(output, *arguments):
+    """The same with standard output into a file of the caller."""
+    return subprocess.run([os.environ["KVSTRATA"], *arguments], stdout=output, stderr=subprocess.PIPE,
+                          text=True, stdin=subprocess.DEVNULL, check=False)
+
+
+def succeeds(*arguments):
+    """Standard output of a run that ends with 0 and says nothing on standard error."""
+    done = run(*arguments)
+    assert done.returncode == DONE and not done.stderr, f"{arguments}: {done}"
+    return done.stdout
+
+
+def refuses(status, sentence, *arguments):
+    """The run ends with the status and exactly this one line on standard error, and prints nothing else."""
+    done = run(*arguments)
+    expected = (status, "", sentence + "\n")
+    actual = (done.returncode, done.stdout, done.stderr)
+    assert actual == expected, f"{arguments}: expected {expected}, got {actual}"
