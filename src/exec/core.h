@@ -18,7 +18,7 @@
 
 #include "base/list.h"
 #include "base/slots.h"
-#include "kvstrata/store.h"
+#include <kvstrata/store.h>
 #include "op/op.h"
 
 enum exec_class { EXEC_QUERY, EXEC_GET, EXEC_PUT, EXEC_CLASS_COUNT };

@@ -8,7 +8,7 @@
 #ifndef EXEC_RUN_H
 #define EXEC_RUN_H
 
-#include "kvstrata/store.h"
+#include <kvstrata/store.h>
 #include "op/op.h"
 
 /* Bytes that moved, by this owner's store calls; idempotent puts move none. */
