@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import sys
+import tempfile
 import xml.etree.ElementTree as ElementTree
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
@@ -69,10 +70,10 @@ def the_same_seed_gives_the_same_counts():
 
 @suite.test
 def the_picture_is_xml():
-    picture = pathlib.Path("simulate_test.svg")
-    command.succeeds("simulate", "--requests", 500, "--plot", picture)
-    root = ElementTree.parse(picture).getroot()
-    picture.unlink()
+    with tempfile.TemporaryDirectory() as folder:
+        picture = pathlib.Path(folder, "curves.svg")
+        command.succeeds("simulate", "--requests", 500, "--plot", picture)
+        root = ElementTree.parse(picture).getroot()
     tap.equal(root.tag, "{http://www.w3.org/2000/svg}svg")
     names = [node.text for node in root.iter("{http://www.w3.org/2000/svg}text")]
     for policy in ("lru", "fifo", "lru-leaf", "s3fifo"):
