@@ -17,6 +17,10 @@
 
 #define GOOD "{\"timestamp\": 5, \"input_length\": 513, \"output_length\": 7, \"hash_ids\": [3, 4]}"
 
+#define LINE(timestamp, input, output, ids) \
+	"{\"timestamp\":" timestamp ",\"input_length\":" input \
+	",\"output_length\":" output ",\"hash_ids\":" ids "}"
+
 /* A file without a name in any directory; path gets one for it. */
 static int make_file(const char *text, char path[32])
 {
@@ -87,11 +91,8 @@ static void ends_of_files(void **state)
 	assert_int_equal(count_requests(GOOD "\n\n \t\r\n"), 1);
 	assert_int_equal(count_requests(GOOD "\r\n" GOOD "\r\n"), 2);
 	/* Keys that we do not know are somebody else's. */
-	assert_int_equal(count_requests("{\"timestamp\":0,\"input_length\":1,\"output_length\":0,\"hash_ids\":[0],\"x\":{}}"), 1);
+	assert_int_equal(count_requests(LINE("0", "1", "0", "[0],\"x\":{}")), 1);
 }
-
-#define LINE(timestamp, input, output, ids) \
-	"{\"timestamp\":" timestamp ",\"input_length\":" input ",\"output_length\":" output ",\"hash_ids\":" ids "}"
 
 static const struct {
 	const char *line;
@@ -106,7 +107,8 @@ static const struct {
 	{ GOOD ",", "expected one JSON object: end of file expected" },
 	{ "{\"timestamp\": 1, \"timestamp\": 1}", "duplicate" },
 	{ "{\"timestamp\": \"\x1b[2J\xff\"}", "expected one JSON object: " },
-	{ "{\"input_length\":1,\"output_length\":0,\"hash_ids\":[0]}", "timestamp: missing; a request has timestamp, " },
+	{ "{\"input_length\":1,\"output_length\":0,\"hash_ids\":[0]}",
+	  "timestamp: missing; a request has timestamp, " },
 	{ "{\"timestamp\":5,\"output_length\":0,\"hash_ids\":[0]}", "input_length: missing" },
 	{ "{\"timestamp\":5,\"input_length\":1,\"hash_ids\":[0]}", "output_length: missing" },
 	{ "{\"timestamp\":5,\"input_length\":1,\"output_length\":0}", "hash_ids: missing" },
@@ -125,7 +127,8 @@ static const struct {
 	{ LINE("5", "1", "-3", "[0]"), "output_length: -3 is not an integer from 0 to" },
 	{ LINE("5", "1", "true", "[0]"), "output_length: true is not" },
 	{ LINE("5", "1", "0", "7"), "hash_ids: not an array of integers" },
-	{ LINE("5", "1", "0", "[]"), "hash_ids: 0 ids for input_length 1; expected 1, one for each 512 tokens begun" },
+	{ LINE("5", "1", "0", "[]"),
+	  "hash_ids: 0 ids for input_length 1; expected 1, one for each 512 tokens begun" },
 	{ LINE("5", "512", "0", "[1,2]"), "hash_ids: 2 ids for input_length 512; expected 1" },
 	{ LINE("5", "513", "0", "[1]"), "hash_ids: 1 ids for input_length 513; expected 2" },
 	{ LINE("5", "1", "0", "[-1]"), "hash_ids: -1 is not an integer from 0 to 9223372036854775807" },
@@ -187,7 +190,7 @@ static void a_line_too_long_is_refused(void **state)
 	close(fd);
 }
 
-/* Lines around the size of the first buffer: a newline before, at and behind its end, and lines that make it grow. */
+/* Newlines just before, at and behind the end of the first buffer, and lines that make it grow. */
 static void lines_straddle_buffers(void **state)
 {
 	static const size_t lengths[] = { 262143, 262144, 262145, 0, 1, 700000, 5, 524287, 262144, 3 };
@@ -241,7 +244,7 @@ static void open_names_the_file(void **state)
 	assert_string_equal(err.message, "/proc/self: cannot open: Is a directory");
 	/* Of a long path its end tells more. */
 	memset(path, 'x', sizeof(path));
-	strcpy(path + sizeof(path) - 6, "/tail");
+	memcpy(path + sizeof(path) - 6, "/tail", 6);
 	assert_true(source_open_trace(path, &source, &err) < 0);
 	assert_memory_equal(err.message, "...xxx", 6);
 	assert_non_null(strstr(err.message, "xxx/tail: cannot open: "));
