@@ -38,11 +38,11 @@ uint64_t prng_u64(struct prng *prng)
 
 uint64_t prng_below(struct prng *prng, uint64_t bound)
 {
-	/* Values at or past the last whole multiple of bound would favour small results: draw again. */
-	const uint64_t excess = (UINT64_MAX % bound + 1) % bound;
-	uint64_t       value;
+	uint64_t excess, value;
 
 	KVS_ASSERT_CMP(bound, >=, 1);
+	/* Values at or past the last whole multiple of bound would favour small results: draw again. */
+	excess = (UINT64_MAX % bound + 1) % bound;
 	do {
 		value = prng_u64(prng);
 	} while (value > UINT64_MAX - excess);
@@ -58,6 +58,8 @@ uint64_t prng_exponential(struct prng *prng, uint64_t mean)
 {
 	/* 53 bits of a fraction in (0, 1]: never log(0). */
 	const double fraction = ((double)(prng_u64(prng) >> 11) + 1) / 9007199254740992.0;
+	const double value = -log(fraction) * (double)mean + 0.5;
 
-	return (uint64_t)(-log(fraction) * (double)mean + 0.5);
+	/* A mean out of a flag may be absurd, and converting what does not fit is undefined. */
+	return value < 0x1p64 ? (uint64_t)value : UINT64_MAX;
 }

@@ -153,7 +153,7 @@ static void bad_sizes_are_refused(void **state)
 	struct arena       *arena;
 	struct arena_part   part;
 	struct kvs_error    err;
-	size_t              i;
+	size_t              i, widest;
 
 	(void)state;
 	assert_int_equal(arena_open(2 * MIB, &arena, &err), 0);
@@ -163,8 +163,8 @@ static void bad_sizes_are_refused(void **state)
 		assert_int_equal(strncmp(err.message, "block_bytes: ", 13), 0);
 	}
 	assert_int_equal(arena_carve(arena, 4096, 0, &part, &err), KVS_E_INVALID);
-	assert_int_equal(arena_carve(arena, ARENA_SLICE_BYTES - ARENA_TRAILER_BYTES, UINT32_MAX, &part, &err),
-			 KVS_E_FULL);
+	widest = ARENA_SLICE_BYTES - ARENA_TRAILER_BYTES;
+	assert_int_equal(arena_carve(arena, widest, UINT32_MAX, &part, &err), KVS_E_FULL);
 	arena_close(arena);
 }
 
@@ -182,20 +182,39 @@ static void absurd_arenas_are_refused(void **state)
 	assert_null(arena);
 }
 
+static bool resident(void *ptr)
+{
+	unsigned char there = 0;
+
+	assert_int_equal(mincore(ptr, 4096, &there), 0);
+	return there & 1;
+}
+
+/* Sanitizers make locking a no-op that succeeds. */
+static bool locking_is_real(void)
+{
+	void *page;
+	bool  real;
+
+	assert_int_equal(os_pages_map(4096, &page), 0);
+	real = os_pages_lock(page, 4096) == 0 && resident(page);
+	os_pages_unmap(page, 4096);
+	return real;
+}
+
 static void the_report_tells_the_truth(void **state)
 {
 	struct arena              *arena;
 	const struct arena_report *report;
 	struct kvs_error           err;
-	unsigned char              resident = 0;
 
 	(void)state;
 	assert_int_equal(arena_open(2 * MIB, &arena, &err), 0);
 	report = arena_report(arena);
 	assert_int_equal(report->registrable, os_memlock_limit() >= report->bytes);
 	/* A locked page is there before anyone touches it. */
-	assert_int_equal(mincore((uint8_t *)arena_slice(arena, 0).ptr + MIB, 4096, &resident), 0);
-	assert_true(!report->locked || (resident & 1));
+	if (report->locked && locking_is_real())
+		assert_true(resident((uint8_t *)arena_slice(arena, 0).ptr + MIB));
 	/* All was had exactly when nothing is noted. */
 	assert_int_equal(report->note[0] == '\0',
 			 report->locked && report->no_fork && report->pages == ARENA_PAGES_HUGETLB);
@@ -210,7 +229,7 @@ static void the_report_tells_the_truth(void **state)
 static void forked_children_do_not_see_it(void **state)
 {
 	struct arena *const arena = open_lazy(2 * MIB);
-	unsigned char       resident;
+	unsigned char       there;
 	int                 status = -1;
 	pid_t               child;
 
@@ -218,7 +237,7 @@ static void forked_children_do_not_see_it(void **state)
 	assert_true(arena_report(arena)->no_fork);
 	child = fork();
 	if (child == 0)
-		_exit(mincore(arena_slice(arena, 0).ptr, 4096, &resident) < 0 && errno == ENOMEM ? 0 : 1);
+		_exit(mincore(arena_slice(arena, 0).ptr, 4096, &there) < 0 && errno == ENOMEM ? 0 : 1);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 	arena_close(arena);
@@ -228,7 +247,7 @@ static void a_retained_mapping_outlives_its_arena(void **state)
 {
 	struct arena *arena = open_lazy(2 * MIB);
 	uint8_t      *bytes = arena_slice(arena, 0).ptr;
-	unsigned char resident;
+	unsigned char there;
 
 	(void)state;
 	arena_retain(arena);
@@ -240,7 +259,7 @@ static void a_retained_mapping_outlives_its_arena(void **state)
 	arena = open_lazy(2 * MIB);
 	bytes = arena_slice(arena, 0).ptr;
 	arena_close(arena);
-	assert_int_equal(mincore(bytes, 4096, &resident), -1);
+	assert_int_equal(mincore(bytes, 4096, &there), -1);
 	assert_int_equal(errno, ENOMEM);
 	arena_close(NULL);
 }
