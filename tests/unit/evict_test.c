@@ -110,8 +110,10 @@ static void host_order_keeps_what_was_used(void **state)
 	struct evict *evict = open_order("host-order", 5);
 
 	(void)state;
-	insert(evict, "abcde");
+	insert(evict, "abcd");
 	touch(evict, "bab");
+	/* Newest of all, and still before those that were used. */
+	insert(evict, "e");
 	leave(evict, "cdeab");
 	/* A new life starts unused. */
 	insert(evict, "ab");

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "app/line_file.h"
 #include "app/source.h"
 
 #define GOOD "{\"timestamp\": 5, \"input_length\": 513, \"output_length\": 7, \"hash_ids\": [3, 4]}"
@@ -101,6 +102,7 @@ static const struct {
 	{ "[]", "not a JSON object; expected one request a line" },
 	{ "7", "not a JSON object" },
 	{ GOOD " {}", "expected one JSON object: end of file expected" },
+	{ GOOD " \x1b[2J", "expected one JSON object: end of file expected near '?'" },
 	{ GOOD ",", "expected one JSON object: end of file expected" },
 	{ "{\"timestamp\": 1, \"timestamp\": 1}", "duplicate" },
 	{ "{\"timestamp\": \"\x1b[2J\xff\"}", "expected one JSON object: " },
@@ -183,6 +185,47 @@ static void a_line_too_long_is_refused(void **state)
 	assert_non_null(strstr(err.message, "line 1: longer than 46137344 bytes"));
 	source_close(source);
 	close(fd);
+}
+
+/* Lines around the size of the first buffer: a newline before, at and behind its end, and lines that make it grow. */
+static void lines_straddle_buffers(void **state)
+{
+	static const size_t lengths[] = { 262143, 262144, 262145, 0, 1, 700000, 5, 524287, 262144, 3 };
+	char                path[32];
+	const int           fd = make_file("", path);
+	FILE               *file = fdopen(fd, "w");
+	struct line_file    lines;
+	const char         *line;
+	size_t              bytes, i, k;
+
+	(void)state;
+	for (i = 0; i < ARRAY_COUNT(lengths); i++) {
+		for (k = 0; k < lengths[i]; k++)
+			fputc('a' + (int)((i + k) % 26), file);
+		if (i + 1 < ARRAY_COUNT(lengths))
+			fputc('\n', file);
+	}
+	fflush(file);
+	assert_int_equal(line_file_open(&lines, path, 700000), 0);
+	for (i = 0; i < ARRAY_COUNT(lengths); i++) {
+		assert_int_equal(line_file_next(&lines, &line, &bytes), 1);
+		assert_int_equal(lines.line, i + 1);
+		assert_int_equal(bytes, lengths[i]);
+		for (k = 0; k < bytes; k++) {
+			if (line[k] != 'a' + (int)((i + k) % 26))
+				fail_msg("line %zu, byte %zu", i, k);
+		}
+	}
+	assert_int_equal(line_file_next(&lines, &line, &bytes), 0);
+	assert_int_equal(lines.taken_bytes, lines.file_bytes);
+	line_file_close(&lines);
+	assert_int_equal(line_file_open(&lines, path, 699999), 0);
+	for (i = 0; i < 5; i++)
+		assert_int_equal(line_file_next(&lines, &line, &bytes), 1);
+	assert_int_equal(line_file_next(&lines, &line, &bytes), KVS_E_FULL);
+	assert_int_equal(lines.line, 6);
+	line_file_close(&lines);
+	fclose(file);
 }
 
 static void open_names_the_file(void **state)
@@ -354,6 +397,7 @@ int main(void)
 		cmocka_unit_test(malformed_lines_are_refused),
 		cmocka_unit_test(reading_goes_on_after_a_refusal),
 		cmocka_unit_test(a_line_too_long_is_refused),
+		cmocka_unit_test(lines_straddle_buffers),
 		cmocka_unit_test(open_names_the_file),
 		cmocka_unit_test(traces_come_through_pipes_too),
 		cmocka_unit_test(a_seed_is_a_workload),
