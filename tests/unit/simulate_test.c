@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One simulated cache: by hand, against the rules written down as plain arrays, and on an hour of real traffic whose
- * hit counts are known.
+ * One simulated cache: by hand, against the rules written down as plain arrays, and on an hour of real
+ * traffic whose hit counts are known.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,7 +43,8 @@ static struct simulate *open_cache(const char *policy, uint64_t capacity)
 }
 
 /* The hits of prompts fed one after another, one digit each. */
-static void expect(const char *policy, uint64_t capacity, const char *const *prompts, const char *hits)
+static void expect(const char *policy, uint64_t capacity, const char *const *prompts,
+		   const char *hits)
 {
 	struct simulate *sim = open_cache(policy, capacity);
 	uint64_t         before = 0;
@@ -51,8 +52,10 @@ static void expect(const char *policy, uint64_t capacity, const char *const *pro
 	for (; *hits; hits++, prompts++) {
 		feed(sim, *prompts, SOURCE_PAGE_TOKENS);
 		if (simulate_counts(sim).hit_blocks - before != (uint64_t)(*hits - '0'))
-			fail_msg("%s of %llu: %s hits %llu, not %c", policy, (unsigned long long)capacity, *prompts,
-				 (unsigned long long)(simulate_counts(sim).hit_blocks - before), *hits);
+			fail_msg("%s of %llu: %s hits %llu, not %c", policy,
+				 (unsigned long long)capacity, *prompts,
+				 (unsigned long long)(simulate_counts(sim).hit_blocks - before),
+				 *hits);
 		before = simulate_counts(sim).hit_blocks;
 	}
 	simulate_close(sim);
@@ -117,7 +120,8 @@ static void open_refuses(void **state)
 	struct kvs_error err;
 
 	(void)state;
-	assert_int_equal(simulate_open("lru", SIMULATE_CAPACITY_MAX + 1ull, &sim, &err), KVS_E_INVALID);
+	assert_int_equal(simulate_open("lru", SIMULATE_CAPACITY_MAX + 1ull, &sim, &err),
+			 KVS_E_INVALID);
 	assert_string_equal(err.message, "capacity: 2147483649 blocks; use at most 2147483648");
 	assert_int_equal(simulate_open("mru", 10, &sim, &err), KVS_E_INVALID);
 	assert_null(sim);
@@ -202,7 +206,8 @@ static void compare(const char *policy, uint32_t capacity, uint64_t seed)
 		assert_int_equal(simulate_request(sim, &request, hashes, NULL), 0);
 		hits += naive_request(&naive, ids, request.page_count);
 		if (simulate_counts(sim).hit_blocks != hits)
-			fail_msg("%s of %u, seed %llu, request %u", policy, capacity, (unsigned long long)seed, r);
+			fail_msg("%s of %u, seed %llu, request %u", policy, capacity,
+				 (unsigned long long)seed, r);
 		simulate_audit(sim);
 	}
 	simulate_close(sim);
@@ -233,7 +238,9 @@ static void tables_grow_to_the_capacity(void **state)
 
 		for (i = 0; i < 10000; i++) {
 			const uint64_t        id = i % 5000;
-			struct source_request request = { .page_count = 1, .page_ids = &id, .input_tokens = 512 };
+			struct source_request request = { .page_count = 1,
+							  .page_ids = &id,
+							  .input_tokens = 512 };
 			uint64_t              hash;
 
 			simulate_hash(&request, &hash);
@@ -261,7 +268,7 @@ static const struct {
 	{ "lru-leaf", 30000, 93978 }, { "lru-leaf", 50000, 102290 }, { "lru-leaf", 0, 105710 },
 };
 
-/* KVSTRATA_TRACE, or where it lies beside a checkout; this file's own name leads there from the build directory. */
+/* KVSTRATA_TRACE, or beside the checkout: this file's own name leads there from the build directory. */
 static struct source *open_known_trace(void)
 {
 	const char    *named = getenv("KVSTRATA_TRACE");
@@ -269,7 +276,8 @@ static struct source *open_known_trace(void)
 	struct source *source = NULL;
 	char           path[512];
 
-	snprintf(path, sizeof(path), "%.*s../shared/traces/conversation_trace.jsonl", root_bytes, __FILE__);
+	snprintf(path, sizeof(path), "%.*s../shared/traces/conversation_trace.jsonl", root_bytes,
+		 __FILE__);
 	if (source_open_trace(named ? named : path, &source, NULL) < 0)
 		return NULL;
 	return source;
@@ -301,7 +309,8 @@ static void the_conversation_trace_gives_its_known_counts(void **state)
 
 	(void)state;
 	if (!source) {
-		print_message("# conversation_trace.jsonl is not here; set KVSTRATA_TRACE to its path\n");
+		print_message(
+			"# conversation_trace.jsonl is not here; set KVSTRATA_TRACE to its path\n");
 		skip();
 	}
 	for (i = 0; i < ARRAY_COUNT(known); i++)
@@ -335,8 +344,10 @@ static void generated_requests_hit_and_miss(void **state)
 		assert_int_equal(simulate_request(ample, &request, hashes, NULL), 0);
 		assert_int_equal(simulate_request(small, &request, hashes, NULL), 0);
 	}
-	assert_in_range(simulate_counts(ample).hit_tokens * 100 / simulate_counts(ample).tokens, 60, 90);
-	assert_in_range(simulate_counts(small).hit_tokens * 100 / simulate_counts(small).tokens, 20, 70);
+	assert_in_range(simulate_counts(ample).hit_tokens * 100 / simulate_counts(ample).tokens, 60,
+			90);
+	assert_in_range(simulate_counts(small).hit_tokens * 100 / simulate_counts(small).tokens, 20,
+			70);
 	source_close(source);
 	simulate_close(ample);
 	simulate_close(small);

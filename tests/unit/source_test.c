@@ -87,11 +87,14 @@ static void ends_of_files(void **state)
 	assert_int_equal(count_requests(GOOD "\n\n \t\r\n"), 1);
 	assert_int_equal(count_requests(GOOD "\r\n" GOOD "\r\n"), 2);
 	/* Keys that we do not know are somebody else's. */
-	assert_int_equal(count_requests("{\"timestamp\":0,\"input_length\":1,\"output_length\":0,\"hash_ids\":[0],\"x\":{}}"), 1);
+	assert_int_equal(count_requests("{\"timestamp\":0,\"input_length\":1,\"output_length\":0,"
+					"\"hash_ids\":[0],\"x\":{}}"),
+			 1);
 }
 
 #define LINE(timestamp, input, output, ids) \
-	"{\"timestamp\":" timestamp ",\"input_length\":" input ",\"output_length\":" output ",\"hash_ids\":" ids "}"
+	"{\"timestamp\":" timestamp ",\"input_length\":" input ",\"output_length\":" output \
+	",\"hash_ids\":" ids "}"
 
 static const struct {
 	const char *line;
@@ -106,7 +109,8 @@ static const struct {
 	{ GOOD ",", "expected one JSON object: end of file expected" },
 	{ "{\"timestamp\": 1, \"timestamp\": 1}", "duplicate" },
 	{ "{\"timestamp\": \"\x1b[2J\xff\"}", "expected one JSON object: " },
-	{ "{\"input_length\":1,\"output_length\":0,\"hash_ids\":[0]}", "timestamp: missing; a request has timestamp, " },
+	{ "{\"input_length\":1,\"output_length\":0,\"hash_ids\":[0]}",
+	  "timestamp: missing; a request has timestamp, " },
 	{ "{\"timestamp\":5,\"output_length\":0,\"hash_ids\":[0]}", "input_length: missing" },
 	{ "{\"timestamp\":5,\"input_length\":1,\"hash_ids\":[0]}", "output_length: missing" },
 	{ "{\"timestamp\":5,\"input_length\":1,\"output_length\":0}", "hash_ids: missing" },
@@ -125,10 +129,12 @@ static const struct {
 	{ LINE("5", "1", "-3", "[0]"), "output_length: -3 is not an integer from 0 to" },
 	{ LINE("5", "1", "true", "[0]"), "output_length: true is not" },
 	{ LINE("5", "1", "0", "7"), "hash_ids: not an array of integers" },
-	{ LINE("5", "1", "0", "[]"), "hash_ids: 0 ids for input_length 1; expected 1, one for each 512 tokens begun" },
+	{ LINE("5", "1", "0", "[]"),
+	  "hash_ids: 0 ids for input_length 1; expected 1, one for each 512 tokens begun" },
 	{ LINE("5", "512", "0", "[1,2]"), "hash_ids: 2 ids for input_length 512; expected 1" },
 	{ LINE("5", "513", "0", "[1]"), "hash_ids: 1 ids for input_length 513; expected 2" },
-	{ LINE("5", "1", "0", "[-1]"), "hash_ids: -1 is not an integer from 0 to 9223372036854775807" },
+	{ LINE("5", "1", "0", "[-1]"),
+	  "hash_ids: -1 is not an integer from 0 to 9223372036854775807" },
 	{ LINE("5", "1", "0", "[1.25]"), "hash_ids: 1.25 is not" },
 	{ LINE("5", "1", "0", "[\"a\"]"), "hash_ids: \"a\" is not" },
 	{ "\n" GOOD, "line 2: empty; expected one JSON object a line" },
@@ -150,8 +156,10 @@ static void malformed_lines_are_refused(void **state)
 		assert_int_equal(source_next(source, &request, &err), 1);
 		assert_int_equal(source_next(source, &request, &err), KVS_E_INVALID);
 		source_close(source);
-		if (!strstr(err.message, malformed[i].sentence) || !strstr(err.message, ": line 2: ") ||
-		    strncmp(err.message, "/proc/self/fd/", 14) != 0 || strpbrk(err.message, "\n\x1b"))
+		if (!strstr(err.message, malformed[i].sentence) ||
+		    !strstr(err.message, ": line 2: ") ||
+		    strncmp(err.message, "/proc/self/fd/", 14) != 0 ||
+		    strpbrk(err.message, "\n\x1b"))
 			fail_msg("%s: %s", malformed[i].line, err.message);
 	}
 }
@@ -187,10 +195,12 @@ static void a_line_too_long_is_refused(void **state)
 	close(fd);
 }
 
-/* Lines around the size of the first buffer: a newline before, at and behind its end, and lines that make it grow. */
+/* Lines around the size of the first buffer: a newline before, at and behind its end; then it grows. */
 static void lines_straddle_buffers(void **state)
 {
-	static const size_t lengths[] = { 262143, 262144, 262145, 0, 1, 700000, 5, 524287, 262144, 3 };
+	static const size_t lengths[] = {
+		262143, 262144, 262145, 0, 1, 700000, 5, 524287, 262144, 3
+	};
 	char                path[32];
 	const int           fd = make_file("", path);
 	FILE               *file = fdopen(fd, "w");
@@ -241,7 +251,7 @@ static void open_names_the_file(void **state)
 	assert_string_equal(err.message, "/proc/self: cannot open: Is a directory");
 	/* Of a long path its end tells more. */
 	memset(path, 'x', sizeof(path));
-	strcpy(path + sizeof(path) - 6, "/tail");
+	memcpy(path + sizeof(path) - 6, "/tail", 6);
 	assert_true(source_open_trace(path, &source, &err) < 0);
 	assert_memory_equal(err.message, "...xxx", 6);
 	assert_non_null(strstr(err.message, "xxx/tail: cannot open: "));
@@ -287,7 +297,8 @@ static uint64_t first_difference(uint64_t seed_a, uint64_t seed_b)
 	for (i = 0; i < 500; i++) {
 		assert_int_equal(source_next(a, &of_a, NULL), 1);
 		assert_int_equal(source_next(b, &of_b, NULL), 1);
-		if (of_a.timestamp_ms != of_b.timestamp_ms || of_a.input_tokens != of_b.input_tokens ||
+		if (of_a.timestamp_ms != of_b.timestamp_ms ||
+		    of_a.input_tokens != of_b.input_tokens ||
 		    of_a.output_tokens != of_b.output_tokens ||
 		    memcmp(of_a.page_ids, of_b.page_ids, of_a.page_count * sizeof(uint64_t)) != 0)
 			break;
@@ -363,7 +374,8 @@ static void a_partial_page_has_an_id_of_its_own(void **state)
 	(void)state;
 	while (source_next(source, &request, NULL) == 1) {
 		if (request.input_tokens % SOURCE_PAGE_TOKENS != 0)
-			sample.partial_ids[sample.partial_count++] = request.page_ids[request.page_count - 1];
+			sample.partial_ids[sample.partial_count++] =
+				request.page_ids[request.page_count - 1];
 	}
 	source_close(source);
 	qsort(sample.partial_ids, sample.partial_count, sizeof(uint64_t), by_value);
@@ -372,8 +384,8 @@ static void a_partial_page_has_an_id_of_its_own(void **state)
 	source = generate(3, 2000);
 	while (source_next(source, &request, NULL) == 1) {
 		for (i = 0; i < request.input_tokens / SOURCE_PAGE_TOKENS; i++) {
-			assert_null(bsearch(&request.page_ids[i], sample.partial_ids, sample.partial_count,
-					    sizeof(uint64_t), by_value));
+			assert_null(bsearch(&request.page_ids[i], sample.partial_ids,
+					    sample.partial_count, sizeof(uint64_t), by_value));
 		}
 	}
 	source_close(source);
