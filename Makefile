@@ -14,10 +14,10 @@ all: packages
 	@test -f build/build.ninja || meson setup build
 	@ninja -C build
 
-# A release build with the flags of Debian: -O2, symbols kept, assertions on.
+# -O2, symbols kept, assertions on.  Standard output is left to the program: its report may go to a file.
 release: packages
-	@test -f build-release/build.ninja || meson setup build-release --optimization=2
-	@ninja -C build-release --quiet
+	@test -f build-release/build.ninja || meson setup build-release --optimization=2 >&2
+	@ninja -C build-release --quiet >&2
 
 run: release
 	@build-release/src/kvstrata replay $(ARGS)

@@ -9,15 +9,9 @@
 
 /* In the order in which a newcomer would try them; NULL ends it. */
 static const struct app_command *const commands[] = {
-#if __has_include("cmd_replay.c")
 	&replay_command,
-#endif
-#if __has_include("cmd_simulate.c")
 	&simulate_command,
-#endif
-#if __has_include("cmd_replay.c")
 	&config_command,
-#endif
 	NULL,
 };
 

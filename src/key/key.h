@@ -49,8 +49,8 @@ uint32_t prefix_reusable_pages(uint32_t token_count, uint32_t page_tokens, uint3
 /* A namespace from a deployment's identity text: SHA-256 of "kvs", the compatibility epoch and the text. */
 void key_namespace(const char *identity, struct kvs_namespace *ret_space);
 
-void key_make(const struct kvs_namespace *space, const struct prefix_hash *hash, uint32_t group, uint32_t offset,
-	      struct kvs_key *ret_key);
+void key_make(const struct kvs_namespace *space, const struct prefix_hash *hash, uint32_t group,
+	      uint32_t offset, struct kvs_key *ret_key);
 
 /* Well mixed 64 bits of a key, for maps. */
 uint64_t key_hash(const struct kvs_key *key);

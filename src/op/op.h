@@ -4,7 +4,8 @@
  *
  * Above it request states, tickets and plans; below it queues, workers and stores.  All are plain values.
  *
- *   op      one storage job: QUERY, GET or PUT over keys; CANCEL names an existing op.  Immutable once submitted.
+ *   op      one storage job: QUERY, GET or PUT over keys; CANCEL names an existing op.  Immutable once
+ *           submitted.
  *   fact    what one owner's executor says of one op: exactly one per dispatched op.
  *   notice  a retirement notice: an op whose fact came unretired has retired after all.
  *
@@ -21,7 +22,10 @@
 
 #include "base/bits.h"
 
-/* 1,024 keys are 64 MiB at 64 KiB a block: more would hold a worker for longer than a deadline. Longer reads split. */
+/*
+ * 1,024 keys are 64 MiB at 64 KiB a block: more would hold a worker for longer than a deadline. Longer
+ * reads split.
+ */
 #define OP_KEYS_MAX 1024
 
 enum op_kind {

@@ -39,6 +39,8 @@ static int take_pages(int fd, size_t bytes)
 	do {
 		rc = fallocate(fd, 0, 0, (off_t)bytes);
 	} while (rc < 0 && errno == EINTR);
+	if (rc < 0 && errno == ENOSPC)
+		return -ENOMEM; /* hugetlbfs calls its lack of pages a full device */
 	return rc < 0 ? -errno : 0;
 }
 

@@ -17,10 +17,6 @@
 
 #define GOOD "{\"timestamp\": 5, \"input_length\": 513, \"output_length\": 7, \"hash_ids\": [3, 4]}"
 
-#define LINE(timestamp, input, output, ids) \
-	"{\"timestamp\":" timestamp ",\"input_length\":" input \
-	",\"output_length\":" output ",\"hash_ids\":" ids "}"
-
 /* A file without a name in any directory; path gets one for it. */
 static int make_file(const char *text, char path[32])
 {
@@ -91,8 +87,14 @@ static void ends_of_files(void **state)
 	assert_int_equal(count_requests(GOOD "\n\n \t\r\n"), 1);
 	assert_int_equal(count_requests(GOOD "\r\n" GOOD "\r\n"), 2);
 	/* Keys that we do not know are somebody else's. */
-	assert_int_equal(count_requests(LINE("0", "1", "0", "[0],\"x\":{}")), 1);
+	assert_int_equal(count_requests("{\"timestamp\":0,\"input_length\":1,\"output_length\":0,"
+					"\"hash_ids\":[0],\"x\":{}}"),
+			 1);
 }
+
+#define LINE(timestamp, input, output, ids) \
+	"{\"timestamp\":" timestamp ",\"input_length\":" input ",\"output_length\":" output \
+	",\"hash_ids\":" ids "}"
 
 static const struct {
 	const char *line;
@@ -131,7 +133,8 @@ static const struct {
 	  "hash_ids: 0 ids for input_length 1; expected 1, one for each 512 tokens begun" },
 	{ LINE("5", "512", "0", "[1,2]"), "hash_ids: 2 ids for input_length 512; expected 1" },
 	{ LINE("5", "513", "0", "[1]"), "hash_ids: 1 ids for input_length 513; expected 2" },
-	{ LINE("5", "1", "0", "[-1]"), "hash_ids: -1 is not an integer from 0 to 9223372036854775807" },
+	{ LINE("5", "1", "0", "[-1]"),
+	  "hash_ids: -1 is not an integer from 0 to 9223372036854775807" },
 	{ LINE("5", "1", "0", "[1.25]"), "hash_ids: 1.25 is not" },
 	{ LINE("5", "1", "0", "[\"a\"]"), "hash_ids: \"a\" is not" },
 	{ "\n" GOOD, "line 2: empty; expected one JSON object a line" },
@@ -153,8 +156,10 @@ static void malformed_lines_are_refused(void **state)
 		assert_int_equal(source_next(source, &request, &err), 1);
 		assert_int_equal(source_next(source, &request, &err), KVS_E_INVALID);
 		source_close(source);
-		if (!strstr(err.message, malformed[i].sentence) || !strstr(err.message, ": line 2: ") ||
-		    strncmp(err.message, "/proc/self/fd/", 14) != 0 || strpbrk(err.message, "\n\x1b"))
+		if (!strstr(err.message, malformed[i].sentence) ||
+		    !strstr(err.message, ": line 2: ") ||
+		    strncmp(err.message, "/proc/self/fd/", 14) != 0 ||
+		    strpbrk(err.message, "\n\x1b"))
 			fail_msg("%s: %s", malformed[i].line, err.message);
 	}
 }
@@ -190,10 +195,12 @@ static void a_line_too_long_is_refused(void **state)
 	close(fd);
 }
 
-/* Newlines just before, at and behind the end of the first buffer, and lines that make it grow. */
+/* Lines around the size of the first buffer: a newline before, at and behind its end; then it grows. */
 static void lines_straddle_buffers(void **state)
 {
-	static const size_t lengths[] = { 262143, 262144, 262145, 0, 1, 700000, 5, 524287, 262144, 3 };
+	static const size_t lengths[] = {
+		262143, 262144, 262145, 0, 1, 700000, 5, 524287, 262144, 3
+	};
 	char                path[32];
 	const int           fd = make_file("", path);
 	FILE               *file = fdopen(fd, "w");
@@ -290,7 +297,8 @@ static uint64_t first_difference(uint64_t seed_a, uint64_t seed_b)
 	for (i = 0; i < 500; i++) {
 		assert_int_equal(source_next(a, &of_a, NULL), 1);
 		assert_int_equal(source_next(b, &of_b, NULL), 1);
-		if (of_a.timestamp_ms != of_b.timestamp_ms || of_a.input_tokens != of_b.input_tokens ||
+		if (of_a.timestamp_ms != of_b.timestamp_ms ||
+		    of_a.input_tokens != of_b.input_tokens ||
 		    of_a.output_tokens != of_b.output_tokens ||
 		    memcmp(of_a.page_ids, of_b.page_ids, of_a.page_count * sizeof(uint64_t)) != 0)
 			break;
@@ -366,7 +374,8 @@ static void a_partial_page_has_an_id_of_its_own(void **state)
 	(void)state;
 	while (source_next(source, &request, NULL) == 1) {
 		if (request.input_tokens % SOURCE_PAGE_TOKENS != 0)
-			sample.partial_ids[sample.partial_count++] = request.page_ids[request.page_count - 1];
+			sample.partial_ids[sample.partial_count++] =
+				request.page_ids[request.page_count - 1];
 	}
 	source_close(source);
 	qsort(sample.partial_ids, sample.partial_count, sizeof(uint64_t), by_value);
@@ -375,8 +384,8 @@ static void a_partial_page_has_an_id_of_its_own(void **state)
 	source = generate(3, 2000);
 	while (source_next(source, &request, NULL) == 1) {
 		for (i = 0; i < request.input_tokens / SOURCE_PAGE_TOKENS; i++) {
-			assert_null(bsearch(&request.page_ids[i], sample.partial_ids, sample.partial_count,
-					    sizeof(uint64_t), by_value));
+			assert_null(bsearch(&request.page_ids[i], sample.partial_ids,
+					    sample.partial_count, sizeof(uint64_t), by_value));
 		}
 	}
 	source_close(source);

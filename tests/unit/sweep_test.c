@@ -22,7 +22,9 @@ static void lists_become_axes(void **state)
 	struct sweep_axes axes;
 
 	(void)state;
-	assert_int_equal(sweep_axes_read("10,unlimited,2_147_483_648", "host-order,lru", &axes, NULL), 0);
+	assert_int_equal(sweep_axes_read("10,unlimited,2_147_483_648", "host-order,lru", &axes,
+					 NULL),
+			 0);
 	assert_int_equal(axes.capacity_count, 3);
 	assert_int_equal(axes.capacities[0], 10);
 	assert_int_equal(axes.capacities[1], 0);
@@ -48,9 +50,10 @@ static const struct {
 	{ "Unlimited", "lru", "capacity: \"Unlimited\" is not" },
 	{ "10,20,10", "lru", "capacity: \"10\" is given twice" },
 	{ "unlimited,unlimited", "lru", "capacity: \"unlimited\" is given twice" },
-	{ "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33,34,35,"
-	  "36,37,38,39,40,41,42,43,44,45,46,47,48,49,50,51,52,53,54,55,56,57,58,59,60,61,62,63,64,65", "lru",
-	  "capacity: \"65\" is one too many; use at most 64 values" },
+	{ "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,"
+	  "33,34,35,36,37,38,"
+	  "39,40,41,42,43,44,45,46,47,48,49,50,51,52,53,54,55,56,57,58,59,60,61,62,63,64,65",
+	  "lru", "capacity: \"65\" is one too many; use at most 64 values" },
 	{ "10", "", "policy: \"\" is not known; use one of: lru fifo lru-leaf s3fifo host-order" },
 	{ "10", "lru,mru", "policy: \"mru\" is not known; use one of: lru" },
 	{ "10", "lru,fifo,lru", "policy: \"lru\" is given twice" },
@@ -66,7 +69,8 @@ static void bad_lists_are_refused(void **state)
 		struct sweep_axes axes = { .policy_count = 77 };
 		struct kvs_error  err = { 0 };
 
-		assert_int_equal(sweep_axes_read(refused[i].capacities, refused[i].policies, &axes, &err),
+		assert_int_equal(sweep_axes_read(refused[i].capacities, refused[i].policies, &axes,
+						 &err),
 				 KVS_E_INVALID);
 		assert_int_equal(axes.policy_count, 77);
 		if (strncmp(err.message, refused[i].sentence, strlen(refused[i].sentence)) != 0)
@@ -77,7 +81,9 @@ static void bad_lists_are_refused(void **state)
 static void every_cache_sees_every_request(void **state)
 {
 	const uint64_t              ids[] = { 1, 2, 3 };
-	const struct source_request request = { .page_count = 3, .page_ids = ids, .input_tokens = 1030 };
+	const struct source_request request = { .page_count = 3,
+						.page_ids = ids,
+						.input_tokens = 1030 };
 	struct sweep_axes           axes;
 	struct sweep               *sweep = NULL;
 	size_t                      i;
@@ -190,10 +196,10 @@ static void json_is_an_array_of_rows(void **state)
 	assert_int_equal(json_array_size(rows), 4);
 	for (i = 0; i < 4; i++) {
 		const json_t *row = json_array_get(rows, i);
-		const json_t *policy = json_object_get(row, "policy");
 
 		assert_int_equal(json_object_size(row), 8);
-		assert_string_equal(json_string_value(policy), i < 2 ? "lru" : "fifo");
+		assert_string_equal(json_string_value(json_object_get(row, "policy")),
+				    i < 2 ? "lru" : "fifo");
 		if (i % 2)
 			assert_true(json_is_null(json_object_get(row, "capacity_blocks")));
 		else
@@ -210,15 +216,18 @@ static void json_is_an_array_of_rows(void **state)
 
 static void the_table_is_aligned(void **state)
 {
-	const struct outcome outcome = simulate_text(trace_text, "--capacity 1,unlimited --policy lru");
+	const struct outcome outcome =
+		simulate_text(trace_text, "--capacity 1,unlimited --policy lru");
 
 	(void)state;
 	assert_int_equal(outcome.status, APP_DONE);
 	assert_non_null(strstr(outcome.out, ": 2 requests, 4 blocks, 1,200 tokens\n\n"
-	       "policy           capacity    hit blocks  block ratio        hit tokens  token ratio  seconds\n"
-	       "lru                     1             0     0.000000                 0     0.000000    0.0"));
-	assert_non_null(strstr(outcome.out,
-	       "\nlru             unlimited             2     0.500000               600     0.500000    0.0"));
+					    "policy           capacity    hit blocks  block ratio  "
+					    "      hit tokens  token ratio  seconds\n"
+					    "lru                     1             0     0.000000  "
+					    "               0     0.000000    0.0"));
+	assert_non_null(strstr(outcome.out, "\nlru             unlimited             2     "
+					    "0.500000               600     0.500000    0.0"));
 }
 
 static void an_empty_trace_divides_nothing(void **state)
@@ -243,12 +252,14 @@ static void failures_are_one_line_and_a_status(void **state)
 	(void)state;
 	expect_failure(simulate("--trace no/such/file"), APP_FAILED,
 		       "kvstrata simulate: no/such/file: cannot open: ");
-	expect_failure(simulate("--capacity 0"), APP_USAGE, "kvstrata simulate: capacity: \"0\" is not");
+	expect_failure(simulate("--capacity 0"), APP_USAGE,
+		       "kvstrata simulate: capacity: \"0\" is not");
 	expect_failure(simulate("--policy mru"), APP_USAGE, "policy: \"mru\" is not known");
 	expect_failure(simulate("--requests -3"), APP_USAGE, "--requests: ");
 	expect_failure(simulate("--colour"), APP_USAGE, "colour");
 	expect_failure(simulate("--trace x --seed 1"), APP_USAGE, "--seed: given with --trace");
-	expect_failure(simulate_text("{}\n", ""), APP_USAGE, ": line 1: timestamp: missing; a request has");
+	expect_failure(simulate_text("{}\n", ""), APP_USAGE,
+		       ": line 1: timestamp: missing; a request has");
 }
 
 /* --- the picture --------------------------------------------------------------------------------------- */
@@ -280,8 +291,8 @@ static void a_plot_has_axes_a_legend_and_a_line_a_policy(void **state)
 {
 	static char          picture[65536];
 	const struct outcome outcome = plot_to_memory(
-		"--requests 300 --policy lru,fifo,s3fifo --capacity 500,100,unlimited",
-		picture, sizeof(picture));
+		"--requests 300 --policy lru,fifo,s3fifo --capacity 500,100,unlimited", picture,
+		sizeof(picture));
 
 	(void)state;
 	assert_int_equal(outcome.status, APP_DONE);
@@ -312,7 +323,8 @@ static void odd_plots_are_still_pictures(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_COUNT(arguments); i++) {
-		assert_int_equal(plot_to_memory(arguments[i], picture, sizeof(picture)).status, APP_DONE);
+		assert_int_equal(plot_to_memory(arguments[i], picture, sizeof(picture)).status,
+				 APP_DONE);
 		assert_string_equal(picture + strlen(picture) - 7, "</svg>\n");
 		assert_int_equal(count_of(picture, "nan") + count_of(picture, "inf"), 0);
 		assert_true(count_of(picture, "text-anchor=\"middle\"") >= 4);
@@ -342,11 +354,14 @@ static void an_unwritable_plot_loses_no_numbers(void **state)
 	(void)state;
 	assert_int_equal(outcome.status, APP_FAILED);
 	assert_non_null(strstr(outcome.out, "10 requests"));
-	assert_string_equal(outcome.err,
-		"kvstrata simulate: plot: cannot open no/such/place.svg: No such file or directory\n");
+	assert_string_equal(
+		outcome.err,
+		"kvstrata simulate: plot: cannot open no/such/place.svg: No such file or"
+		" directory\n");
 	outcome = simulate("--requests 10 --policy lru --capacity 10 --plot /dev/full");
 	assert_int_equal(outcome.status, APP_FAILED);
-	assert_non_null(strstr(outcome.err, "plot: cannot write /dev/full: No space left on device"));
+	assert_non_null(
+		strstr(outcome.err, "plot: cannot write /dev/full: No space left on device"));
 }
 
 int main(void)

@@ -85,9 +85,12 @@ static void limits(void **state)
 
 static void bad_quantities(void **state)
 {
-	static const char *const bad[] = { "", " ", "-1", "+1", " 1", "1 ", "KiB", ".", ".5KiB", "1.KiB", "1.5.5KiB",
-					   "1e3", "0x10", "_1", "1_", "1__0", "1_KiB", "1.5_0KiB", "1,000", "nan",
-					   "1 KiB", "1KB", "1kib", "1K", "1PiB", "1KiBs", "1\n", "\xc2\xb2" };
+	static const char *const bad[] = { "",	       " ",	"-1",	    "+1",    " 1",
+					   "1 ",       "KiB",	".",	    ".5KiB", "1.KiB",
+					   "1.5.5KiB", "1e3",	"0x10",	    "_1",    "1_",
+					   "1__0",     "1_KiB", "1.5_0KiB", "1,000", "nan",
+					   "1 KiB",    "1KB",	"1kib",	    "1K",    "1PiB",
+					   "1KiBs",    "1\n",	"\xc2\xb2" };
 	size_t i;
 
 	(void)state;
