@@ -30,6 +30,33 @@ static int call_store(struct kvs_store *store, const struct op *op, uint32_t fir
 	KVS_PANIC("no store call for %s", op_kind_name(op->kind));
 }
 
+/* Whether a call of this kind can end so; anything else a store says is no answer. */
+static bool can_answer(enum op_kind kind, enum kvs_result result)
+{
+	switch (result) {
+	case KVS_RESULT_UNKNOWN:
+	case KVS_RESULT_DONE:
+	case KVS_RESULT_FAILED:
+		return true;
+	case KVS_RESULT_MISSING:
+		return kind != OP_PUT;
+	case KVS_RESULT_CORRUPT:
+		return kind == OP_GET;
+	case KVS_RESULT_EXISTS:
+	case KVS_RESULT_NO_SPACE:
+		return kind == OP_PUT;
+	}
+	return false;
+}
+
+static bool failures_retire(struct kvs_store *store)
+{
+	struct kvs_store_limits limits;
+
+	store->ops->describe(store, &limits);
+	return limits.failures_retire;
+}
+
 static void worse(struct fact *fact, enum op_reason reason)
 {
 	if (reason > fact->reason)
@@ -98,8 +125,14 @@ static void run_rows(struct kvs_store *store, const struct op *op, uint32_t firs
 		for (i = 0; i < count; i++)
 			result[i] = KVS_RESULT_UNKNOWN;
 	}
-	for (i = 0; i < count; i++)
+	for (i = 0; i < count; i++) {
+		if (!can_answer(op->kind, result[i])) {
+			/* A call that says what it cannot know proves nothing of its spans either. */
+			result[i] = KVS_RESULT_UNKNOWN;
+			retired = retired && (!op->spans || failures_retire(store));
+		}
 		row_fact(op, first + i, result[i], fact, moved);
+	}
 	fact->retired = fact->retired && retired;
 }
 
