@@ -35,6 +35,7 @@ void exec_core_close(struct exec_core *core)
 	*core = (struct exec_core){ 0 };
 }
 
+/* Of the rows that this owner moves. */
 static uint64_t payload_bytes(const struct op *op)
 {
 	uint64_t bytes = 0;
@@ -43,7 +44,7 @@ static uint64_t payload_bytes(const struct op *op)
 	if (op->kind != OP_GET && op->kind != OP_PUT)
 		return 0;
 	for (i = 0; i < op->key_count; i++)
-		bytes += op->spans[i].bytes;
+		bytes += bits_test(op->owned.words, i) ? op->spans[i].bytes : 0;
 	return bytes;
 }
 
