@@ -116,6 +116,18 @@ static void a_query_asks_for_no_more_than_one_op_holds(void **state)
 	assert_true(asks_for(&op, (uint32_t[]){ 10, 11, 12, 13, 14, 15, 16, 17 }, RIG_KEYS_MAX));
 }
 
+/* Above the Device's prefix only the Host can supply, so what the Device alone holds is missing there. */
+static void A3_4_what_only_the_device_holds_beyond_its_prefix_is_asked_for(void **state)
+{
+	struct op op;
+
+	(void)state;
+	rig_publish_device(&rig, 1);
+	rig_read(&rig, 0, 1, 2);
+	op = rig_last_op(&rig);
+	assert_true(asks_for(&op, (uint32_t[]){ 1, 2 }, 2));
+}
+
 static void A3_5_ids_strictly_increase(void **state)
 {
 	uint64_t  last_id = 0;
@@ -702,6 +714,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		RIG_TEST(A3_5_a_query_asks_for_what_is_missing_and_reserves_nothing),
 		RIG_TEST(a_query_asks_for_no_more_than_one_op_holds),
+		RIG_TEST(A3_4_what_only_the_device_holds_beyond_its_prefix_is_asked_for),
 		RIG_TEST(A3_5_ids_strictly_increase),
 		RIG_TEST(A3_7_a_get_has_fixed_keys_and_a_private_block_each),
 		RIG_TEST(only_the_found_prefix_is_fetched),
