@@ -122,7 +122,8 @@ void transfer_ticket_end(struct transfer *transfer, struct ticket *ticket)
 
 	KVS_ASSERT_CMP(ticket->state, ==, TICKET_FREE);
 	for (i = 0; i < ticket->block_count; i++) {
-		if (!put)
+		/* The block may be another lease's, when both read one key. */
+		if (!put && transfer->fetched_by[ticket->blocks[i]] == ticket->lease_id)
 			transfer->fetched_by[ticket->blocks[i]] = 0;
 		stratum_unpin(&transfer->coord->host, ticket->blocks[i]);
 	}

@@ -415,6 +415,30 @@ static void A3_13_a_key_published_meanwhile_is_used_and_the_duplicate_goes(void 
 	assert_all_home();
 }
 
+/* Two reads of one key: the second holds the first's block, and its end is not the first's. */
+static void X6_a_fetched_block_stays_its_readers_when_another_hold_on_it_ends(void **state)
+{
+	uint64_t    leases[2];
+	struct op   ops[2];
+	struct fact facts[2];
+	uint32_t    i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		ops[i] = rig_get(&rig, i, 1, 1, &leases[i]);
+		facts[i] = rig_fact(&ops[i], RIG_ALL_ROWS, true);
+	}
+	rig_round(&rig, facts, 2);
+	assert_int_equal(rig.transfer.out.wake_count, 2);
+	assert_true(transfer_fetched(&rig.transfer, leases[0], rig_find(&rig, 1)));
+	assert_false(transfer_fetched(&rig.transfer, leases[1], rig_find(&rig, 1)));
+	transfer_drop_lease(&rig.transfer, leases[1]);
+	assert_true(transfer_fetched(&rig.transfer, leases[0], rig_find(&rig, 1)));
+	transfer_drop_lease(&rig.transfer, leases[0]);
+	assert_false(transfer_fetched(&rig.transfer, leases[0], rig_find(&rig, 1)));
+	assert_all_home();
+}
+
 /* --- leases, deadlines, holds ------------------------------------------------------------------------------ */
 
 static void A3_13_a_read_whose_lease_went_publishes_nothing(void **state)
@@ -729,6 +753,7 @@ int main(void)
 		RIG_TEST(A3_8_only_whole_rows_publish_and_the_others_give_their_blocks_back),
 		RIG_TEST(a_read_of_which_nothing_came_wakes_with_its_reason),
 		RIG_TEST(A3_13_a_key_published_meanwhile_is_used_and_the_duplicate_goes),
+		RIG_TEST(X6_a_fetched_block_stays_its_readers_when_another_hold_on_it_ends),
 		RIG_TEST(A3_13_a_read_whose_lease_went_publishes_nothing),
 		RIG_TEST(a_lease_may_be_dropped_twice_and_late),
 		RIG_TEST(A3_12_the_deadline_covers_query_and_get_and_frees_nothing),
