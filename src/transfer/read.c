@@ -45,8 +45,7 @@ enum transfer_outcome transfer_read(struct transfer *transfer, uint32_t request,
 
 	ticket->request = request;
 	ticket->lease_id = ticket->op.op_id;
-	if (transfer->limits.deadline_ns != UINT64_MAX)
-		ticket->deadline_ns = transfer->now_ns + transfer->limits.deadline_ns;
+	ticket->deadline_ns = transfer_until(transfer, transfer->limits.deadline_ns);
 	ticket->op.kind = OP_QUERY;
 	ticket->op.spans = NULL;
 	ticket->op.key_count = collect_missing(transfer, keys, key_count, ticket->keys);
@@ -129,6 +128,6 @@ void transfer_publish(struct transfer *transfer, struct ticket *ticket, const st
 	}
 	transfer->host_refs -= ticket->block_count - kept;
 	ticket->block_count = kept;
-	ticket->deadline_ns = transfer->now_ns + transfer->limits.hold_ns;
+	ticket->deadline_ns = transfer_until(transfer, transfer->limits.hold_ns);
 	transfer_wake_up(transfer, ticket, kept > 0 ? TRANSFER_READY : transfer_outcome_of(fact));
 }

@@ -100,6 +100,11 @@ void transfer_wake_up(struct transfer *transfer, const struct ticket *ticket, en
 	transfer->outcomes[outcome]++;
 }
 
+uint64_t transfer_until(const struct transfer *transfer, uint64_t ns)
+{
+	return ns < UINT64_MAX - transfer->now_ns ? transfer->now_ns + ns : UINT64_MAX;
+}
+
 struct ticket *transfer_ticket(struct transfer *transfer)
 {
 	const uint32_t       slot = slots_acquire(&transfer->slots);

@@ -65,7 +65,7 @@ struct transfer_limits {
 	uint32_t put_keys_max;  /* keys of one put: small, so that a slow put holds few blocks */
 	uint32_t backup_queue;  /* waiting candidates, nonowning */
 	uint64_t deadline_ns;   /* soft, from the issue of the QUERY; UINT64_MAX: none */
-	uint64_t hold_ns;       /* how long a READY ticket waits for admission */
+	uint64_t hold_ns;       /* how long a READY ticket waits for admission; UINT64_MAX: for ever */
 };
 
 struct transfer_wake {
@@ -150,6 +150,9 @@ void transfer_audit(const struct transfer *transfer);
 /* Append an op or a wake to the round's outputs. */
 void transfer_emit(struct transfer *transfer, const struct op *op);
 void transfer_wake_up(struct transfer *transfer, const struct ticket *ticket, enum transfer_outcome outcome);
+
+/* That long from this round on; UINT64_MAX, which no tick reaches, when the clock has no such time. */
+uint64_t transfer_until(const struct transfer *transfer, uint64_t ns);
 
 /* A free ticket, its op arrays wired up; NULL without a credit. */
 struct ticket *transfer_ticket(struct transfer *transfer);

@@ -530,6 +530,31 @@ static void A7_5_a_deadline_comes_before_a_completion_of_the_same_tick(void **st
 	assert_all_home();
 }
 
+static void deadlines_and_holds_may_be_as_long_as_a_number_can_say(void **state)
+{
+	static const uint64_t  lengths[] = { UINT64_MAX, UINT64_MAX - 1 };
+	struct transfer_limits limits = rig_limits;
+	uint64_t               lease_id;
+	struct op              op;
+	size_t                 i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_COUNT(lengths); i++) {
+		limits.deadline_ns = lengths[i];
+		limits.hold_ns = lengths[i];
+		reopen(&limits, HOST_BLOCKS);
+		rig.now_ns = 1000000;
+		op = rig_get(&rig, 8, 1, 2, &lease_id);
+		rig_round(&rig, NULL, 0);
+		assert_int_equal(rig.transfer.out.wake_count, 0);
+		rig_round_of(&rig, rig_fact(&op, RIG_ALL_ROWS, true));
+		assert_woken(8, lease_id, TRANSFER_READY);
+		rig.now_ns *= 1000;
+		rig_round(&rig, NULL, 0);
+		assert_int_equal(rig.transfer.expired_holds, 0);
+	}
+}
+
 static void A3_9_a_hold_expires_by_itself_and_leaves_the_entries(void **state)
 {
 	uint64_t        lease_id;
@@ -758,6 +783,7 @@ int main(void)
 		RIG_TEST(a_lease_may_be_dropped_twice_and_late),
 		RIG_TEST(A3_12_the_deadline_covers_query_and_get_and_frees_nothing),
 		RIG_TEST(A7_5_a_deadline_comes_before_a_completion_of_the_same_tick),
+		RIG_TEST(deadlines_and_holds_may_be_as_long_as_a_number_can_say),
 		RIG_TEST(A3_9_a_hold_expires_by_itself_and_leaves_the_entries),
 		RIG_TEST(an_unretired_read_is_quarantined_until_its_notice),
 		RIG_TEST(a_detached_read_can_be_unretired_too),
