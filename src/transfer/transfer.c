@@ -178,13 +178,16 @@ static void apply_deadlines(struct transfer *transfer)
 static void apply_fact(struct transfer *transfer, const struct fact *fact)
 {
 	struct ticket *const ticket = find(transfer, fact->op_id, false);
+	bool                 retired;
 
 	/* Ids are never reused, so a fact without a ticket would be a second one. */
 	KVS_ASSERT(ticket != NULL);
+	/* A query was given no bytes that could be in doubt. */
+	retired = fact->retired || ticket->op.kind == OP_QUERY;
 	if (ticket->state == TICKET_QUERY)
 		transfer_found(transfer, ticket, fact);
 	else
-		ticket_step(transfer, ticket, fact->retired ? TICKET_ON_RETIRED : TICKET_ON_UNRETIRED, fact);
+		ticket_step(transfer, ticket, retired ? TICKET_ON_RETIRED : TICKET_ON_UNRETIRED, fact);
 }
 
 void transfer_begin(struct transfer *transfer, uint64_t now_ns)

@@ -625,6 +625,24 @@ static void a_detached_read_can_be_unretired_too(void **state)
 	assert_all_home();
 }
 
+/* Attached or not: it was given no bytes that could be in doubt. */
+static void A5_5_an_unretired_query_retains_nothing(void **state)
+{
+	uint64_t  lease_id = rig_read(&rig, 8, 1, 2);
+	struct op op = rig_last_op(&rig);
+
+	(void)state;
+	rig_round_of(&rig, rig_fact(&op, 0, false));
+	assert_woken(8, lease_id, TRANSFER_MISS);
+	assert_all_home();
+
+	lease_id = rig_read(&rig, 8, 1, 2);
+	op = rig_last_op(&rig);
+	transfer_drop_lease(&rig.transfer, lease_id);
+	rig_round_of(&rig, rig_fact(&op, 0, false));
+	assert_all_home();
+}
+
 /* Reads under way keep their lifetime. */
 static void a_get_in_flight_may_finish_in_quarantine(void **state)
 {
@@ -787,6 +805,7 @@ int main(void)
 		RIG_TEST(A3_9_a_hold_expires_by_itself_and_leaves_the_entries),
 		RIG_TEST(an_unretired_read_is_quarantined_until_its_notice),
 		RIG_TEST(a_detached_read_can_be_unretired_too),
+		RIG_TEST(A5_5_an_unretired_query_retains_nothing),
 		RIG_TEST(a_get_in_flight_may_finish_in_quarantine),
 		RIG_TEST(the_outputs_hold_the_worst_round),
 		RIG_TEST(a_second_or_a_strange_fact_panics),
