@@ -65,6 +65,8 @@ static enum transfer_outcome reserve(struct transfer *transfer, struct ticket *t
 	uint32_t               count = 0;
 	uint32_t               i;
 
+	if (transfer->quarantined > 0)
+		return TRANSFER_QUARANTINE;
 	for (i = 0; i < found; i++) {
 		uint32_t block;
 

@@ -643,6 +643,25 @@ static void A5_5_an_unretired_query_retains_nothing(void **state)
 	assert_all_home();
 }
 
+static void A5_6_a_query_answered_in_quarantine_reserves_nothing(void **state)
+{
+	uint64_t    lease_id, waiting;
+	struct op   op = rig_get(&rig, 8, 1, 2, &lease_id);
+	struct fact facts[2];
+
+	(void)state;
+	facts[0] = rig_fact(&op, RIG_ALL_ROWS, false);
+	waiting = rig_read(&rig, 9, 11, 2);
+	op = rig_last_op(&rig);
+	facts[1] = rig_fact(&op, RIG_ALL_ROWS, true);
+	rig_round(&rig, facts, 2);
+	assert_int_equal(rig.transfer.out.op_count, 0);
+	assert_int_equal(rig.transfer.out.wake_count, 2);
+	assert_int_equal(rig.transfer.out.wakes[1].lease_id, waiting);
+	assert_int_equal(rig.transfer.out.wakes[1].outcome, TRANSFER_QUARANTINE);
+	assert_int_equal(rig.transfer.host_refs, 2);
+}
+
 /* Reads under way keep their lifetime. */
 static void a_get_in_flight_may_finish_in_quarantine(void **state)
 {
@@ -806,6 +825,7 @@ int main(void)
 		RIG_TEST(an_unretired_read_is_quarantined_until_its_notice),
 		RIG_TEST(a_detached_read_can_be_unretired_too),
 		RIG_TEST(A5_5_an_unretired_query_retains_nothing),
+		RIG_TEST(A5_6_a_query_answered_in_quarantine_reserves_nothing),
 		RIG_TEST(a_get_in_flight_may_finish_in_quarantine),
 		RIG_TEST(the_outputs_hold_the_worst_round),
 		RIG_TEST(a_second_or_a_strange_fact_panics),
