@@ -72,7 +72,22 @@ static uint32_t stuck_count(const struct world *world)
 	return count;
 }
 
-/* --- after every step ------------------------------------------------------------------------------------ */
+/* The op that a lease waits for; NULL when it waits for none. */
+static struct flight *flight_of(struct world *world, uint64_t lease_id)
+{
+	uint32_t i;
+
+	for (i = 0; i < OPS_MAX; i++) {
+		struct flight *const flight = &world->flights[i];
+
+		if (flight->lease_id == lease_id &&
+		    (flight->phase == OUT || flight->phase == ANSWERED))
+			return flight;
+	}
+	return NULL;
+}
+
+/* --- after every step ------------------------------------------------------------- */
 
 /* Sources lie under their keys; destinations have no key, and no other op has them. */
 static void check_blocks(struct world *world, const struct flight *flight, uint32_t *owners)
@@ -106,9 +121,12 @@ static void check(struct world *world)
 			check_blocks(world, &world->flights[i], owners);
 	}
 	KVS_ASSERT_CMP(world->rig.transfer.quarantined, ==, stuck_count(world));
+	for (i = 0; i < world->lease_count; i++)
+		KVS_ASSERT_CMP(world->leases[i].waiting, ==,
+			       flight_of(world, world->leases[i].id) != NULL);
 }
 
-/* --- outputs --------------------------------------------------------------------------------------------- */
+/* --- outputs ------------------------------------------------------------- */
 
 static struct flight *free_flight(struct world *world)
 {
@@ -180,52 +198,51 @@ static struct lease *find_lease(struct world *world, uint64_t lease_id)
 	KVS_PANIC("a wake for a lease that never was");
 }
 
-static void detach(struct world *world, uint64_t lease_id)
+/* Nobody waits for this flight any more: the executor was asked to forget it. */
+static void orphan(struct world *world, struct flight *flight)
 {
-	uint32_t i;
+	const struct transfer_outputs *const out = &world->rig.transfer.out;
+	bool                                 cancelled = false;
+	uint32_t                             i;
 
-	for (i = 0; i < OPS_MAX; i++) {
-		if (world->flights[i].lease_id == lease_id)
-			world->flights[i].lease_id = 0;
-	}
+	for (i = 0; i < out->op_count; i++)
+		cancelled |= out->ops[i].kind == OP_CANCEL && out->ops[i].op_id == flight->op.op_id;
+	KVS_ASSERT(cancelled);
+	flight->lease_id = 0;
 }
 
 static void drop(struct world *world, struct lease *lease)
 {
+	struct flight *const flight = flight_of(world, lease->id);
+
 	world->left_waiting += lease->waiting;
 	lease->held = false;
 	lease->waiting = false;
-	detach(world, lease->id);
 	transfer_drop_lease(&world->rig.transfer, lease->id);
+	if (flight)
+		orphan(world, flight);
 	absorb(world, false);
 }
 
-/* --- a round --------------------------------------------------------------------------------------------- */
+/* --- a round ------------------------------------------------------------- */
 
 /* What a wake says must be what became of its op. */
 static void check_wake(struct world *world, const struct transfer_wake *wake)
 {
-	struct lease *const lease = find_lease(world, wake->lease_id);
-	uint32_t            i;
+	struct lease *const  lease = find_lease(world, wake->lease_id);
+	struct flight *const flight = flight_of(world, wake->lease_id);
 
-	KVS_ASSERT(lease->held && lease->waiting);
+	KVS_ASSERT(lease->held && lease->waiting && flight);
 	KVS_ASSERT_CMP(wake->request, ==, lease - world->leases);
 	lease->waiting = false;
 	if (wake->outcome == TRANSFER_DEADLINE)
-		detach(world, lease->id);
-	for (i = 0; i < OPS_MAX; i++) {
-		const struct flight *const flight = &world->flights[i];
-
-		if (flight->phase != ANSWERED || flight->lease_id != lease->id)
-			continue;
-		if (flight->op.kind == OP_GET && !flight->fact.retired)
-			KVS_ASSERT_CMP(wake->outcome, ==, TRANSFER_QUARANTINE);
-		else if (flight->op.kind == OP_GET)
-			KVS_ASSERT_CMP(wake->outcome == TRANSFER_READY, ==,
-				       flight->fact.ok.words[0] != 0);
-		else
-			KVS_ASSERT_CMP(wake->outcome, !=, TRANSFER_READY);
-	}
+		orphan(world, flight);
+	else if (flight->op.kind == OP_GET && !flight->fact.retired)
+		KVS_ASSERT_CMP(wake->outcome, ==, TRANSFER_QUARANTINE);
+	else if (flight->op.kind == OP_GET)
+		KVS_ASSERT_CMP(wake->outcome == TRANSFER_READY, ==, flight->fact.ok.words[0] != 0);
+	else
+		KVS_ASSERT_CMP(wake->outcome, !=, TRANSFER_READY);
 }
 
 /* The answered ops are over: what they may have published, in ret_may. */
@@ -284,7 +301,7 @@ static void tick(struct world *world, uint32_t elapsed_ns, struct lease *dropped
 	}
 }
 
-/* --- operations ------------------------------------------------------------------------------------------ */
+/* --- operations ------------------------------------------------------------- */
 
 static void read_keys(struct world *world, uint32_t first, uint32_t count)
 {
