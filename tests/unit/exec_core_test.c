@@ -357,7 +357,7 @@ static void A5_2_rows_of_other_owners_are_no_payload(void **state)
 	check_pressure(core, 0, 1, (KEYS - 1) * BLOCK_BYTES, 0);
 }
 
-/* --- our own mistakes ---------------------------------------------------------------------------------- */
+/* --- our own mistakes ------------------------------------------------------------- */
 
 static void submit_an_old_id(void *arg)
 {

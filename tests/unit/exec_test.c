@@ -260,7 +260,7 @@ static void A5_2_the_poll_measures_what_waits_and_runs(void **state)
 	assert_int_equal(first.queued_jobs + first.queued_bytes + first.oldest_ns, 0);
 }
 
-/* --- close ----------------------------------------------------------------------------------------------- */
+/* --- close ------------------------------------------------------------- */
 
 /* Workers of ours that the kernel still knows, by name. */
 static uint32_t worker_count(void)
@@ -323,7 +323,7 @@ static void closing_nothing_is_fine(void **state)
 	exec_close(NULL);
 }
 
-/* --- figures ------------------------------------------------------------------------------------------- */
+/* --- figures ------------------------------------------------------------- */
 
 /* Two workers busy at once are one busy class: a rate over that time is the class's own. */
 static void busy_time_counts_a_class_once(void **state)
@@ -373,7 +373,7 @@ static void stats_are_totals_since_open(void **state)
 	assert_int_equal(stats.counters[EXEC_CANCELLED], 0);
 }
 
-/* --- opening ------------------------------------------------------------------------------------------- */
+/* --- opening ------------------------------------------------------------- */
 
 static void workers_and_limits_are_checked_at_open(void **state)
 {
@@ -401,7 +401,7 @@ static void workers_and_limits_are_checked_at_open(void **state)
 	}
 }
 
-/* --- all at once ----------------------------------------------------------------------------------------- */
+/* --- all at once ------------------------------------------------------------- */
 
 #define STRESS_OPS 4000u
 

@@ -85,7 +85,7 @@ static bool evict(uint32_t number)
 	return stratum_find(&rig.coord.host, &key) == SLOT_NONE;
 }
 
-/* --- half of the credits ----------------------------------------------------------------------------------- */
+/* --- half of the credits ------------------------------------------------------------- */
 
 static const uint32_t credits[] = { 1, 2, 3, 5 };
 static const uint32_t halves[] = { 0, 1, 1, 2 };
@@ -183,7 +183,7 @@ static void a_put_takes_no_host_credit_that_reads_hold(void **state)
 	assert_int_equal(rig.transfer.backups.count, 2);
 }
 
-/* --- the queue --------------------------------------------------------------------------------------------- */
+/* --- the queue ------------------------------------------------------------- */
 
 static void A4_5_a_full_queue_drops_its_oldest(void **state)
 {
@@ -244,7 +244,7 @@ static void A4_5_a_stop_discards_what_waits_as_cleanup(void **state)
 	assert_int_equal(rig.transfer.out.op_count, 0);
 }
 
-/* --- the PUT --------------------------------------------------------------------------------------------- */
+/* --- the PUT ------------------------------------------------------------- */
 
 static void A4_3_sources_are_held_until_they_retire(void **state)
 {

@@ -85,7 +85,7 @@ static bool asks_for(const struct op *op, const uint32_t *numbers, uint32_t coun
 	return true;
 }
 
-/* --- QUERY ------------------------------------------------------------------------------------------------- */
+/* --- QUERY ------------------------------------------------------------- */
 
 static void A3_5_a_query_asks_for_what_is_missing_and_reserves_nothing(void **state)
 {
@@ -147,7 +147,7 @@ static void A3_5_ids_strictly_increase(void **state)
 	}
 }
 
-/* --- reservation and GET ------------------------------------------------------------------------------------ */
+/* --- reservation and GET ------------------------------------------------------------- */
 
 static void A3_7_a_get_has_fixed_keys_and_a_private_block_each(void **state)
 {
@@ -321,7 +321,7 @@ static void without_host_room_the_wait_ends_and_nothing_is_evicted(void **state)
 	assert_int_equal(rig.transfer.slots.busy_count, 0);
 }
 
-/* --- publication ------------------------------------------------------------------------------------------ */
+/* --- publication ------------------------------------------------------------- */
 
 static void a_whole_read_is_published_and_held_for_its_request(void **state)
 {
@@ -439,7 +439,7 @@ static void X6_a_fetched_block_stays_its_readers_when_another_hold_on_it_ends(vo
 	assert_all_home();
 }
 
-/* --- leases, deadlines, holds ------------------------------------------------------------------------------ */
+/* --- leases, deadlines, holds ------------------------------------------------------------- */
 
 static void A3_13_a_read_whose_lease_went_publishes_nothing(void **state)
 {
@@ -576,7 +576,7 @@ static void A3_9_a_hold_expires_by_itself_and_leaves_the_entries(void **state)
 	assert_all_home();
 }
 
-/* --- quarantine -------------------------------------------------------------------------------------------- */
+/* --- quarantine ------------------------------------------------------------- */
 
 static void an_unretired_read_is_quarantined_until_its_notice(void **state)
 {
@@ -591,9 +591,11 @@ static void an_unretired_read_is_quarantined_until_its_notice(void **state)
 	rig_round_of(&rig, rig_fact(&op, RIG_ALL_ROWS, false));
 	assert_woken(8, lease_id, TRANSFER_QUARANTINE);
 	assert_int_equal(rig_find(&rig, 1), SLOT_NONE);
-	transfer_drop_lease(&rig.transfer, lease_id);
+	/* It has been woken, so no deadline is left; letting go of the lease changes nothing. */
 	rig.now_ns += 100000;
 	rig_round(&rig, NULL, 0);
+	assert_int_equal(rig.transfer.out.wake_count, 0);
+	transfer_drop_lease(&rig.transfer, lease_id);
 
 	/* Its blocks are handed to nobody, its credits stay charged, no new work begins. */
 	assert_int_equal(rig_pin_all(&rig), HOST_BLOCKS - 2);
@@ -676,7 +678,7 @@ static void a_get_in_flight_may_finish_in_quarantine(void **state)
 	assert_int_not_equal(rig_find(&rig, 11), SLOT_NONE);
 }
 
-/* --- the round's outputs ----------------------------------------------------------------------------------- */
+/* --- the round's outputs ------------------------------------------------------------- */
 
 /* Each ticket: the cancel of a read that ends, the QUERY of the next, and its cancel. */
 static void the_outputs_hold_the_worst_round(void **state)
@@ -717,7 +719,7 @@ static void the_outputs_hold_the_worst_round(void **state)
 	assert_int_equal(rig.transfer.outcomes[TRANSFER_DEADLINE], n);
 }
 
-/* --- our own mistakes, and the caller's -------------------------------------------------------------------- */
+/* --- our own mistakes, and the caller's ------------------------------------------------------------- */
 
 static void answer_nobody(void *arg)
 {
