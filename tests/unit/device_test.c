@@ -62,7 +62,7 @@ static void assert_host(const struct rig *rig, const uint32_t names[BLOCKS])
 static void a_load_fills_device_blocks_only(void **state)
 {
 	const uint32_t     device[] = { 103, 1, 100, 3 }, host[] = { 100, 101, 102, 103 };
-	struct tier_pair   pairs[] = { { 2, 0 }, { 0, 3 } };
+	struct tier_pair   pairs[] = { { 2, 0, 0 }, { 0, 3, 1 } };
 	struct tier_ticket ticket = { .kind = TIER_LOAD, .pair_count = 2, .pairs = pairs };
 	struct rig         rig;
 
@@ -79,7 +79,7 @@ static void a_load_fills_device_blocks_only(void **state)
 static void a_store_fills_host_blocks_only(void **state)
 {
 	const uint32_t     device[] = { 0, 1, 2, 3 }, host[] = { 3, 101, 102, 0 };
-	struct tier_pair   pairs[] = { { 3, 0 }, { 0, 3 } };
+	struct tier_pair   pairs[] = { { 3, 0, 0 }, { 0, 3, 1 } };
 	struct tier_ticket ticket = { .kind = TIER_STORE, .pair_count = 2, .pairs = pairs };
 	struct rig         rig;
 
@@ -96,7 +96,7 @@ static void a_store_fills_host_blocks_only(void **state)
 /* A store that takes one span a key keeps its trailer behind the payload: a copy must not reach it. */
 static void a_copy_ends_where_the_trailer_begins(void **state)
 {
-	struct tier_pair   pair = { 1, 0 };
+	struct tier_pair   pair = { 1, 0, 0 };
 	struct tier_ticket ticket = { .kind = TIER_STORE, .pair_count = 1, .pairs = &pair };
 	struct rig         rig;
 	uint8_t           *trailer;
@@ -114,7 +114,7 @@ static void a_copy_ends_where_the_trailer_begins(void **state)
 
 static void fences_come_in_order_of_submission_and_once(void **state)
 {
-	struct tier_pair   pair = { 0, 0 };
+	struct tier_pair   pair = { 0, 0, 0 };
 	struct tier_ticket ticket = { .kind = TIER_LOAD, .pair_count = 1, .pairs = &pair };
 	struct rig         rig;
 	uint32_t           number = 77;
