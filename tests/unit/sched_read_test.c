@@ -294,6 +294,37 @@ static void a_partial_get_restores_the_prefix_and_keeps_the_rest(void **state)
 	rounds_close(&rounds);
 }
 
+/*
+ * Device keeps the third page of a prompt behind a gap, Host its first two.  The Device's copy is of no use
+ * to a request that comes to it from the Host, so that page is asked for.
+ */
+static void a_page_behind_a_gap_on_the_device_is_asked_for(void **state)
+{
+	struct kvs_key keys[3];
+	struct rounds  rounds;
+
+	(void)state;
+	open_rounds(&rounds, 4, 2);
+	rounds_compute(&rounds, 10, TOKENS);
+	/* Two at once, of a token each: the second takes the Device's oldest block. */
+	rounds_submit(&rounds, 1, 20, 1);
+	rounds_submit(&rounds, 2, 20, 1);
+	rounds_step(&rounds);
+	assert_int_equal(rounds_held(&rounds, 10).device_end, 0);
+	assert_int_equal(rounds_held(&rounds, 10).host_end, 2);
+	rounds_keys(&rounds, 10, 3, keys);
+	assert_int_not_equal(stratum_find(&sched_coord(rounds.sched)->device, &keys[2]), SLOT_NONE);
+
+	rounds_submit(&rounds, 3, 10, TOKENS);
+	rounds_next(&rounds);
+	assert_op(rounds_op(&rounds, OP_QUERY), OP_QUERY, keys + 2, 1);
+	rounds_answer(&rounds, rounds_op(&rounds, OP_QUERY), 0);
+	rounds_drain(&rounds);
+	assert_int_equal(rounds.results[3].pages[ORIGIN_HOST], 2);
+	assert_true(rounds_at_rest(&rounds));
+	rounds_close(&rounds);
+}
+
 /* Another's publication in time is as good as one's own read. */
 static void pages_published_meanwhile_are_not_fetched_again(void **state)
 {
@@ -321,6 +352,31 @@ static void pages_published_meanwhile_are_not_fetched_again(void **state)
 	rounds_close(&rounds);
 }
 
+static void X6_origins_add_up_under_random_traffic(void **state)
+{
+	uint64_t      pages[ORIGIN_COUNT] = { 0 };
+	struct rounds rounds;
+	struct prng   prng;
+	uint32_t      round, id;
+	int           origin;
+
+	(void)state;
+	prng_seed(&prng, 7);
+	open_rounds(&rounds, 9, 12);
+	for (round = 0; round < 3000; round++) {
+		rounds_traffic(&rounds, &prng);
+		for (id = 0; id < ROUNDS_IDS; id++) {
+			for (origin = 0; origin < ORIGIN_COUNT; origin++)
+				pages[origin] += rounds.results[id].pages[origin];
+		}
+	}
+	for (origin = 0; origin < ORIGIN_COUNT; origin++)
+		assert_true(pages[origin] > 0);
+	rounds_end_traffic(&rounds);
+	assert_true(rounds_at_rest(&rounds));
+	rounds_close(&rounds);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -333,7 +389,9 @@ int main(void)
 		cmocka_unit_test(with_all_tickets_busy_a_request_computes_at_once),
 		cmocka_unit_test(without_host_room_a_found_prefix_is_computed),
 		cmocka_unit_test(a_partial_get_restores_the_prefix_and_keeps_the_rest),
+		cmocka_unit_test(a_page_behind_a_gap_on_the_device_is_asked_for),
 		cmocka_unit_test(pages_published_meanwhile_are_not_fetched_again),
+		cmocka_unit_test(X6_origins_add_up_under_random_traffic),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
