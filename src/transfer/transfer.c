@@ -122,7 +122,8 @@ void transfer_ticket_end(struct transfer *transfer, struct ticket *ticket)
 
 	KVS_ASSERT_CMP(ticket->state, ==, TICKET_FREE);
 	for (i = 0; i < ticket->block_count; i++) {
-		if (!put)
+		/* Another read may have brought a block that this one holds, too: its mark stays. */
+		if (transfer_fetched(transfer, ticket->lease_id, ticket->blocks[i]))
 			transfer->fetched_by[ticket->blocks[i]] = 0;
 		stratum_unpin(&transfer->coord->host, ticket->blocks[i]);
 	}

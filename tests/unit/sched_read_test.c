@@ -325,6 +325,39 @@ static void a_page_behind_a_gap_on_the_device_is_asked_for(void **state)
 	rounds_close(&rounds);
 }
 
+/* Both read the same pages at once; the second's come first.  Each counts what its own read brought. */
+static void two_reads_of_a_prompt_are_counted_once_each(void **state)
+{
+	struct rounds rounds;
+	struct op     gets[2];
+	uint32_t      i;
+
+	(void)state;
+	open_rounds(&rounds, 8, 8);
+	rounds_submit(&rounds, 1, 10, TOKENS);
+	rounds_submit(&rounds, 2, 10, TOKENS);
+	rounds_next(&rounds);
+	assert_int_equal(rounds.plan->op_count, 2);
+	for (i = 0; i < 2; i++)
+		rounds_answer(&rounds, &rounds.plan->ops[i], 7);
+	rounds_next(&rounds);
+	assert_int_equal(rounds.plan->op_count, 2);
+	for (i = 0; i < 2; i++)
+		gets[i] = rounds.plan->ops[i];
+	rounds_answer(&rounds, &gets[1], 7);
+	rounds_answer(&rounds, &gets[0], 7);
+	rounds_next(&rounds);
+	assert_int_equal(rounds.plan->copy_count, 2);
+	assert_int_equal(sched_coord(rounds.sched)->host.pool.free.count, 5);
+	rounds_fence(&rounds);
+	rounds_step(&rounds);
+	assert_int_equal(rounds.results[1].pages[ORIGIN_HOST], 3);
+	assert_int_equal(rounds.results[2].pages[ORIGIN_STORE], 3);
+	rounds_drain(&rounds);
+	assert_true(rounds_at_rest(&rounds));
+	rounds_close(&rounds);
+}
+
 /* Another's publication in time is as good as one's own read. */
 static void pages_published_meanwhile_are_not_fetched_again(void **state)
 {
@@ -390,6 +423,7 @@ int main(void)
 		cmocka_unit_test(without_host_room_a_found_prefix_is_computed),
 		cmocka_unit_test(a_partial_get_restores_the_prefix_and_keeps_the_rest),
 		cmocka_unit_test(a_page_behind_a_gap_on_the_device_is_asked_for),
+		cmocka_unit_test(two_reads_of_a_prompt_are_counted_once_each),
 		cmocka_unit_test(pages_published_meanwhile_are_not_fetched_again),
 		cmocka_unit_test(X6_origins_add_up_under_random_traffic),
 	};
