@@ -336,7 +336,7 @@ void sched_copied(struct sched *sched, uint32_t tier_ticket)
 		KVS_ASSERT_CMP(sched->requests[ticket->request].state, ==, REQUEST_LOADING);
 		sched->ready[sched->ready_count++] = ticket->request;
 	} else {
-		/* The Host has these pages only now: without this its order would end a chain at its beginning. */
+		/* The Host has these pages only now; unsettled, a chain would leave from its beginning. */
 		coord_settle(&sched->coord, ticket->keys, ticket->key_count, sched->scratch);
 		for (i = 0; sched->options.with_store && i < ticket->pair_count; i++)
 			transfer_offer(&sched->transfer, &ticket->keys[ticket->pairs[i].page]);

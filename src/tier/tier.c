@@ -64,7 +64,9 @@ uint32_t tier_store(struct tier *tier, const struct kvs_key *keys, const uint32_
 
 	KVS_ASSERT_CMP(count, <=, tier->page_max);
 	if (ticket) {
-		*ticket = (struct tier_ticket){ .kind = TIER_STORE, .key_count = count, .pairs = ticket->pairs,
+		*ticket = (struct tier_ticket){ .kind = TIER_STORE,
+						.key_count = count,
+						.pairs = ticket->pairs,
 						.keys = ticket->keys };
 		memcpy(ticket->keys, keys, count * sizeof(*keys));
 	}
@@ -90,6 +92,7 @@ uint32_t tier_store(struct tier *tier, const struct kvs_key *keys, const uint32_
 const struct tier_ticket *tier_done(struct tier *tier, uint32_t ticket)
 {
 	const struct tier_ticket *const t = &tier->tickets[ticket];
+	struct stratum *const           host = &tier->coord->host;
 	uint32_t                        i;
 
 	KVS_ASSERT(slots_busy(&tier->slots, ticket));
@@ -98,10 +101,9 @@ const struct tier_ticket *tier_done(struct tier *tier, uint32_t ticket)
 
 		if (t->kind == TIER_STORE) {
 			stratum_unpin(&tier->coord->device, pair.device_block);
-			stratum_unpin(&tier->coord->host,
-				      stratum_publish(&tier->coord->host, &t->keys[pair.page], pair.host_block));
+			stratum_unpin(host, stratum_publish(host, &t->keys[pair.page], pair.host_block));
 		} else {
-			stratum_unpin(&tier->coord->host, pair.host_block);
+			stratum_unpin(host, pair.host_block);
 		}
 	}
 	return t;

@@ -24,7 +24,7 @@ struct sched_options rounds_options(uint32_t device_blocks, uint32_t host_blocks
 			      .hold_ns = ROUNDS_HOLD },
 		.with_store = with_store,
 		.page_tokens = ROUNDS_PAGE,
-		.request_max = 4,
+		.request_max = ROUNDS_REQUESTS,
 		.page_max = device_blocks < ROUNDS_PAGES ? device_blocks : ROUNDS_PAGES,
 		.replay_tokens = 1,
 		.extension_min = 1,
@@ -59,7 +59,8 @@ static void tokens_of(uint32_t prompt, uint32_t token_count, int32_t *ret_tokens
 	}
 }
 
-void rounds_keys(const struct rounds *rounds, uint32_t prompt, uint32_t count, struct kvs_key *ret_keys)
+void rounds_keys(const struct rounds *rounds, uint32_t prompt, uint32_t count,
+		 struct kvs_key *ret_keys)
 {
 	int32_t            tokens[ROUNDS_PAGES * ROUNDS_PAGE];
 	struct prefix_hash hashes[ROUNDS_PAGES];
@@ -151,20 +152,6 @@ void rounds_step(struct rounds *rounds)
 	rounds_finish(rounds);
 }
 
-void rounds_run_out(struct rounds *rounds)
-{
-	uint32_t round;
-
-	for (round = 0; round < 100; round++) {
-		const struct sched_load load = sched_load(rounds->sched);
-
-		if (load.requests == 0 && load.copies == 0)
-			return;
-		rounds_step(rounds);
-	}
-	KVS_PANIC("%s", "the scheduler does not come to rest");
-}
-
 const struct op *rounds_op(const struct rounds *rounds, enum op_kind kind)
 {
 	const struct op *found = NULL;
@@ -206,21 +193,59 @@ void rounds_keep_puts(struct rounds *rounds)
 	}
 }
 
-static bool all_could_go(const struct stratum *stratum)
+void rounds_drain(struct rounds *rounds)
 {
-	return stratum_room(stratum) == stratum->pool.block_count;
+	uint32_t round, i;
+
+	for (round = 0; round < 30; round++) {
+		rounds_step(rounds);
+		for (i = 0; i < rounds->plan->op_count; i++) {
+			const struct op *const op = &rounds->plan->ops[i];
+
+			if (op->kind != OP_CANCEL)
+				rounds_answer(rounds, op, op->kind == OP_PUT ? UINT64_MAX : 0);
+		}
+	}
+}
+
+void rounds_compute(struct rounds *rounds, uint32_t prompt, uint32_t token_count)
+{
+	rounds_submit(rounds, 0, prompt, token_count);
+	rounds_drain(rounds);
+}
+
+const struct op *rounds_get(struct rounds *rounds, uint64_t id, uint32_t prompt,
+			    uint32_t token_count, uint64_t found)
+{
+	rounds_submit(rounds, id, prompt, token_count);
+	rounds_next(rounds);
+	rounds_answer(rounds, rounds_op(rounds, OP_QUERY), found);
+	rounds_next(rounds);
+	KVS_ASSERT(rounds_op(rounds, OP_GET));
+	return rounds_op(rounds, OP_GET);
+}
+
+uint32_t rounds_device_room(const struct rounds *rounds)
+{
+	return stratum_room(&sched_coord(rounds->sched)->device);
+}
+
+uint32_t rounds_host_room(const struct rounds *rounds)
+{
+	return stratum_room(&sched_coord(rounds->sched)->host);
 }
 
 bool rounds_at_rest(const struct rounds *rounds)
 {
-	const struct coord *const coord = sched_coord(rounds->sched);
-	const struct sched_load   load = sched_load(rounds->sched);
+	const struct coord_options *const all = &rounds->options.coord;
+	const struct sched_load           load = sched_load(rounds->sched);
 
 	return load.requests == 0 && load.transfers == 0 && load.copies == 0 && load.backups == 0 &&
-	       load.putting == 0 && all_could_go(&coord->device) && all_could_go(&coord->host);
+	       load.putting == 0 && rounds_device_room(rounds) == all->device_blocks &&
+	       rounds_host_room(rounds) == all->host_blocks;
 }
 
-static void take_ops(struct rounds *rounds)
+static void take_plan(struct rounds *rounds)
 {
 	uint32_t i;
 
@@ -229,6 +254,22 @@ static void take_ops(struct rounds *rounds)
 			continue;
 		KVS_ASSERT_CMP(rounds->pending_count, <, ROUNDS_CREDITS);
 		rounds->pending[rounds->pending_count++] = rounds->plan->ops[i];
+	}
+	for (i = 0; i < rounds->plan->copy_count; i++) {
+		KVS_ASSERT_CMP(rounds->copy_count, <, ROUNDS_COPIES);
+		rounds->copies[rounds->copy_count++] = rounds->plan->copies[i];
+	}
+}
+
+static void fence_some(struct rounds *rounds, struct prng *prng)
+{
+	uint64_t count = prng_below(prng, rounds->copy_count + 1);
+
+	for (; count > 0; count--) {
+		const uint64_t at = prng_below(prng, rounds->copy_count);
+
+		sched_copied(rounds->sched, rounds->copies[at]);
+		rounds->copies[at] = rounds->copies[--rounds->copy_count];
 	}
 }
 
@@ -261,7 +302,16 @@ void rounds_traffic(struct rounds *rounds, struct prng *prng)
 	answer_some(rounds, prng);
 	rounds->now_ns += prng_below(prng, ROUNDS_DEADLINE / 2);
 	rounds_next(rounds);
-	take_ops(rounds);
-	rounds_fence(rounds);
+	take_plan(rounds);
+	fence_some(rounds, prng);
 	rounds_finish(rounds);
+}
+
+void rounds_end_traffic(struct rounds *rounds)
+{
+	while (rounds->pending_count > 0)
+		rounds_answer(rounds, &rounds->pending[--rounds->pending_count], 0);
+	while (rounds->copy_count > 0)
+		sched_copied(rounds->sched, rounds->copies[--rounds->copy_count]);
+	rounds_drain(rounds);
 }

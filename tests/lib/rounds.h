@@ -21,6 +21,8 @@
 #define ROUNDS_DEADLINE 100u
 #define ROUNDS_HOLD 1000u
 #define ROUNDS_CREDITS 8u
+#define ROUNDS_REQUESTS 4u
+#define ROUNDS_COPIES (3 * ROUNDS_REQUESTS)
 
 struct rounds {
 	struct sched_options     options;
@@ -31,18 +33,21 @@ struct rounds {
 	uint64_t                 now_ns;
 	uint64_t                 finished[ROUNDS_IDS]; /* times */
 	struct sched_result      results[ROUNDS_IDS];  /* of the last time */
-	struct op                pending[ROUNDS_CREDITS]; /* of rounds_traffic: without a fact yet */
+	struct op                pending[ROUNDS_CREDITS]; /* rounds_traffic: without a fact yet */
 	uint32_t                 pending_count;
+	uint32_t                 copies[ROUNDS_COPIES]; /* rounds_traffic: not fenced yet */
+	uint32_t                 copy_count;
 };
 
-/* Four requests of at most ROUNDS_PAGES pages, or of the Device's if that is less; policies lru. */
+/* ROUNDS_REQUESTS of at most ROUNDS_PAGES pages, or of the Device's if that is less; policies lru. */
 struct sched_options rounds_options(uint32_t device_blocks, uint32_t host_blocks, bool with_store);
 
 void rounds_open(struct rounds *rounds, const struct sched_options *options);
 void rounds_close(struct rounds *rounds);
 
 /* The keys of a prompt's first pages. */
-void rounds_keys(const struct rounds *rounds, uint32_t prompt, uint32_t count, struct kvs_key *ret_keys);
+void rounds_keys(const struct rounds *rounds, uint32_t prompt, uint32_t count,
+		 struct kvs_key *ret_keys);
 
 /* How many of a prompt's first pages each stratum holds, both ends counted from the first page. */
 struct coord_probe rounds_held(const struct rounds *rounds, uint32_t prompt);
@@ -56,8 +61,19 @@ void rounds_fence(struct rounds *rounds);
 void rounds_finish(struct rounds *rounds);
 void rounds_step(struct rounds *rounds);
 
-/* Steps until no request and no copy is left; for schedulers that wait for no fact. */
-void rounds_run_out(struct rounds *rounds);
+/* Thirty steps: enough for all but what waits for the test.  Queries find nothing, puts are kept. */
+void rounds_drain(struct rounds *rounds);
+
+/* Submit as id 0 and drain. */
+void rounds_compute(struct rounds *rounds, uint32_t prompt, uint32_t token_count);
+
+/* Submit, let the QUERY find what `found` has bits for, and return the GET. */
+const struct op *rounds_get(struct rounds *rounds, uint64_t id, uint32_t prompt,
+			    uint32_t token_count, uint64_t found);
+
+/* Blocks that could be handed out now. */
+uint32_t rounds_device_room(const struct rounds *rounds);
+uint32_t rounds_host_room(const struct rounds *rounds);
 
 /* The plan's only op of a kind; NULL when it has none. */
 const struct op *rounds_op(const struct rounds *rounds, enum op_kind kind);
@@ -72,9 +88,12 @@ void rounds_keep_puts(struct rounds *rounds);
 bool rounds_at_rest(const struct rounds *rounds);
 
 /*
- * One random round: perhaps a new request, perhaps its abort, some of the open ops answered in random
- * order and in random parts, time passing, everything else at once.
+ * One random round: perhaps a new request, perhaps its abort, some of the open ops answered and some of
+ * the open copies fenced in random order, answers in random parts, time passing, rows computed at once.
  */
 void rounds_traffic(struct rounds *rounds, struct prng *prng);
+
+/* Answer and fence what is open, and drain. */
+void rounds_end_traffic(struct rounds *rounds);
 
 #endif

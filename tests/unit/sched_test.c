@@ -20,12 +20,6 @@ static void open_rounds(struct rounds *rounds, uint32_t device_blocks, uint32_t 
 	rounds_open(rounds, &options);
 }
 
-static void compute(struct rounds *rounds, uint32_t prompt, uint32_t token_count)
-{
-	rounds_submit(rounds, 0, prompt, token_count);
-	rounds_run_out(rounds);
-}
-
 static void assert_pages(const struct sched_result *result, uint32_t device, uint32_t host,
 			 uint32_t computed)
 {
@@ -50,7 +44,7 @@ static void A1_8_without_a_store_no_op_is_emitted_and_nothing_prepared(void **st
 		assert_int_equal(sched_wake_ns(rounds.sched), UINT64_MAX);
 		assert_int_equal(sched_load(rounds.sched).transfers, 0);
 		assert_int_equal(sched_load(rounds.sched).backups, 0);
-		rounds_run_out(&rounds);
+		rounds_drain(&rounds);
 		assert_false(rounds.results[i % ROUNDS_IDS].considered);
 	}
 	assert_null(sched_transfer(rounds.sched));
@@ -72,7 +66,7 @@ static void X6_each_page_and_token_of_every_length_has_one_origin(void **state)
 	open_rounds(&rounds, 6, 10);
 	for (i = 0; i < 3; i++) {
 		for (length = 1; length <= 6 * ROUNDS_PAGE; length++) {
-			compute(&rounds, 10 + length % 3, length);
+			rounds_compute(&rounds, 10 + length % 3, length);
 			pages[ORIGIN_DEVICE] += rounds.results[0].pages[ORIGIN_DEVICE];
 			pages[ORIGIN_HOST] += rounds.results[0].pages[ORIGIN_HOST];
 			pages[ORIGIN_RECOMPUTED] += rounds.results[0].pages[ORIGIN_RECOMPUTED];
@@ -112,12 +106,12 @@ static void exactly_one_page_is_published_and_computed_again(void **state)
 
 	(void)state;
 	open_rounds(&rounds, 4, 4);
-	compute(&rounds, 10, ROUNDS_PAGE);
+	rounds_compute(&rounds, 10, ROUNDS_PAGE);
 	assert_int_equal(rounds_held(&rounds, 10).device_end, 1);
 	assert_int_equal(rounds_held(&rounds, 10).host_end, 1);
-	compute(&rounds, 10, ROUNDS_PAGE);
+	rounds_compute(&rounds, 10, ROUNDS_PAGE);
 	assert_pages(&rounds.results[0], 0, 0, 1);
-	compute(&rounds, 10, ROUNDS_PAGE + 1);
+	rounds_compute(&rounds, 10, ROUNDS_PAGE + 1);
 	assert_pages(&rounds.results[0], 1, 0, 1);
 	assert_int_equal(sched_coord(rounds.sched)->device.idle_count, 1);
 	assert_int_equal(sched_coord(rounds.sched)->host.idle_count, 1);
@@ -131,12 +125,12 @@ static void the_last_of_several_full_pages_is_computed_again(void **state)
 
 	(void)state;
 	open_rounds(&rounds, 8, 8);
-	compute(&rounds, 10, 3 * ROUNDS_PAGE);
-	compute(&rounds, 10, 3 * ROUNDS_PAGE);
+	rounds_compute(&rounds, 10, 3 * ROUNDS_PAGE);
+	rounds_compute(&rounds, 10, 3 * ROUNDS_PAGE);
 	assert_pages(&rounds.results[0], 2, 0, 1);
 	assert_int_equal(rounds.results[0].tokens[ORIGIN_DEVICE], 2 * ROUNDS_PAGE);
 	assert_int_equal(rounds_held(&rounds, 10).device_end, 3);
-	compute(&rounds, 10, 3 * ROUNDS_PAGE + 1);
+	rounds_compute(&rounds, 10, 3 * ROUNDS_PAGE + 1);
 	assert_pages(&rounds.results[0], 3, 0, 1);
 	assert_int_equal(rounds.results[0].tokens[ORIGIN_RECOMPUTED], 1);
 	rounds_close(&rounds);
@@ -151,8 +145,8 @@ static void restored_pages_are_read_behind_their_fence_only(void **state)
 
 	(void)state;
 	open_rounds(&rounds, 4, 8);
-	compute(&rounds, 10, 13);
-	compute(&rounds, 20, 13);
+	rounds_compute(&rounds, 10, 13);
+	rounds_compute(&rounds, 20, 13);
 	assert_int_equal(rounds_held(&rounds, 10).device_end, 0);
 	slot = rounds_submit(&rounds, 1, 10, 13);
 	rounds_next(&rounds);
@@ -161,13 +155,13 @@ static void restored_pages_are_read_behind_their_fence_only(void **state)
 	copy = sched_copy(rounds.sched, rounds.plan->copies[0]);
 	assert_int_equal(copy->kind, TIER_LOAD);
 	assert_int_equal(copy->pair_count, 3);
-	assert_int_equal(stratum_room(&sched_coord(rounds.sched)->host), 8 - 3);
+	assert_int_equal(rounds_host_room(&rounds), 8 - 3);
 	assert_false(sched_abort(rounds.sched, slot));
 
 	rounds_next(&rounds);
 	assert_int_equal(rounds.plan->row_count + rounds.plan->copy_count, 0);
 	sched_copied(rounds.sched, 0);
-	assert_int_equal(stratum_room(&sched_coord(rounds.sched)->host), 8);
+	assert_int_equal(rounds_host_room(&rounds), 8);
 	rounds_next(&rounds);
 	assert_int_equal(rounds.plan->row_count, 1);
 	row = &rounds.plan->rows[0];
@@ -181,7 +175,7 @@ static void restored_pages_are_read_behind_their_fence_only(void **state)
 	rounds_finish(&rounds);
 	assert_pages(&rounds.results[1], 0, 3, 1);
 	assert_int_equal(rounds_held(&rounds, 10).device_end, 3);
-	rounds_run_out(&rounds);
+	rounds_drain(&rounds);
 	assert_true(rounds_at_rest(&rounds));
 	rounds_close(&rounds);
 }
@@ -201,7 +195,7 @@ static void the_host_publishes_behind_the_fence_only(void **state)
 	assert_int_equal(sched_copy(rounds.sched, rounds.plan->copies[0])->kind, TIER_STORE);
 	assert_int_equal(rounds_held(&rounds, 10).host_end, 0);
 	/* The source stays while the copy reads it. */
-	assert_int_equal(stratum_room(&sched_coord(rounds.sched)->device), 2);
+	assert_int_equal(rounds_device_room(&rounds), 2);
 	rounds_fence(&rounds);
 	assert_int_equal(rounds_held(&rounds, 10).host_end, 2);
 	assert_true(rounds_at_rest(&rounds));
@@ -219,10 +213,10 @@ static void duplicates_in_flight_end_as_one(void **state)
 	rounds_submit(&rounds, 2, 10, 13);
 	rounds_next(&rounds);
 	assert_int_equal(rounds.plan->row_count, 2);
-	assert_int_equal(stratum_room(&sched_coord(rounds.sched)->device), 0);
+	assert_int_equal(rounds_device_room(&rounds), 0);
 	rounds_finish(&rounds);
 	assert_int_equal(rounds_held(&rounds, 10).device_end, 3);
-	rounds_run_out(&rounds);
+	rounds_drain(&rounds);
 	assert_pages(&rounds.results[1], 0, 0, 4);
 	assert_pages(&rounds.results[2], 0, 0, 4);
 	assert_int_equal(sched_coord(rounds.sched)->device.idle_count, 3);
@@ -253,7 +247,7 @@ static void a_small_device_serves_in_order_of_arrival(void **state)
 	assert_int_equal(rounds.plan->rows[0].id, 2);
 	assert_int_equal(rounds.plan->rows[1].id, 3);
 	rounds_finish(&rounds);
-	rounds_run_out(&rounds);
+	rounds_drain(&rounds);
 	assert_true(rounds_at_rest(&rounds));
 	rounds_close(&rounds);
 }
@@ -272,13 +266,13 @@ static void an_abort_takes_effect_at_the_next_round_unless_blocks_are_held(void 
 	assert_true(sched_abort(rounds.sched, second));
 	assert_int_equal(sched_load(rounds.sched).requests, 2);
 	rounds_finish(&rounds);
-	rounds_run_out(&rounds);
+	rounds_drain(&rounds);
 	assert_int_equal(rounds.finished[1], 1);
 	assert_int_equal(rounds.finished[2], 0);
 	/* The slot serves again. */
 	assert_int_equal(rounds_submit(&rounds, 3, 20, 16), 0);
 	assert_int_equal(rounds_submit(&rounds, 4, 20, 16), 1);
-	rounds_run_out(&rounds);
+	rounds_drain(&rounds);
 	assert_int_equal(rounds.finished[4], 1);
 	assert_true(rounds_at_rest(&rounds));
 	rounds_close(&rounds);
@@ -313,7 +307,7 @@ static void with_all_copy_tickets_busy_admission_waits_for_a_fence(void **state)
 	assert_int_equal(sched_unstored(rounds.sched), 0);
 	sched_copied(rounds.sched, copies[0]);
 	sched_copied(rounds.sched, copies[2]);
-	rounds_run_out(&rounds);
+	rounds_drain(&rounds);
 	assert_true(rounds_at_rest(&rounds));
 	rounds_close(&rounds);
 }
@@ -354,7 +348,7 @@ static void a_full_host_takes_the_front_of_a_prompt(void **state)
 
 	(void)state;
 	open_rounds(&rounds, 8, 2);
-	compute(&rounds, 10, 17);
+	rounds_compute(&rounds, 10, 17);
 	assert_int_equal(rounds.finished[0], 1);
 	assert_int_equal(sched_unstored(rounds.sched), 2);
 	assert_int_equal(rounds_held(&rounds, 10).device_end, 4);
@@ -372,10 +366,10 @@ static void a_chain_copied_to_the_host_leaves_it_from_its_end(void **state)
 	(void)state;
 	options.coord.host_policy = "lru-leaf";
 	rounds_open(&rounds, &options);
-	compute(&rounds, 10, 9);
-	compute(&rounds, 10, 17);
+	rounds_compute(&rounds, 10, 9);
+	rounds_compute(&rounds, 10, 17);
 	assert_int_equal(rounds_held(&rounds, 10).host_end, 4);
-	compute(&rounds, 20, 5);
+	rounds_compute(&rounds, 20, 5);
 	assert_int_equal(rounds_held(&rounds, 10).host_end, 3);
 	rounds_close(&rounds);
 }
@@ -401,7 +395,7 @@ static void submit_refuses_in_a_sentence(void **state)
 		assert_int_equal(sched_submit(rounds.sched, i, tokens, 8, &slot, &err), 0);
 	assert_int_equal(sched_submit(rounds.sched, 4, tokens, 8, &slot, &err), KVS_E_FULL);
 	assert_string_equal(err.message, "requests: 4 are in already");
-	rounds_run_out(&rounds);
+	rounds_drain(&rounds);
 	assert_true(rounds_at_rest(&rounds));
 	rounds_close(&rounds);
 }
