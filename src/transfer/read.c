@@ -12,7 +12,10 @@ static enum transfer_outcome refuse(struct transfer *transfer, enum transfer_out
 	return outcome;
 }
 
-/* The keys that no stratum holds, in order, up to the ticket's size. */
+/*
+ * The keys that the Host lacks, in order, up to the ticket's size.  A page that the Device holds beyond the end of its prefix
+ * does not count: a request is restored from the Host there.
+ */
 static uint32_t collect_missing(struct transfer *transfer, const struct kvs_key *keys, uint32_t key_count,
 				struct kvs_key *ret_missing)
 {
@@ -20,7 +23,7 @@ static uint32_t collect_missing(struct transfer *transfer, const struct kvs_key 
 	uint32_t i;
 
 	for (i = 0; i < key_count && count < transfer->limits.keys_max; i++) {
-		if (index_find(&transfer->coord->index, &keys[i]) == SLOT_NONE)
+		if (stratum_find(&transfer->coord->host, &keys[i]) == SLOT_NONE)
 			ret_missing[count++] = keys[i];
 	}
 	return count;
