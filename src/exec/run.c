@@ -133,6 +133,9 @@ static void run_rows(struct kvs_store *store, const struct op *op, uint32_t firs
 		}
 		row_fact(op, first + i, result[i], fact, moved);
 	}
+#ifdef KVS_MUTANT_SUCCESS_RETIRES /* Planted bug: takes completion for retirement. */
+	retired |= bits_prefix(fact->ok.words, op->key_count) == op->key_count;
+#endif
 	fact->retired = fact->retired && retired;
 }
 

@@ -80,7 +80,9 @@ uint32_t tier_store(struct tier *tier, const struct kvs_key *keys, const uint32_
 			tier->unstored++;
 			continue;
 		}
+#ifndef KVS_MUTANT_DROP_SOURCE /* Planted bug: a D2H copy does not hold what it reads. */
 		stratum_pin(&tier->coord->device, device_blocks[i]);
+#endif
 		ticket->pairs[ticket->pair_count++] = (struct tier_pair){ device_blocks[i], block, i };
 	}
 	if (!ticket || ticket->pair_count > 0)

@@ -65,7 +65,9 @@ static void collect(struct transfer *transfer, struct ticket *ticket)
 			transfer->drops[TRANSFER_DROP_GONE]++;
 			continue;
 		}
+#ifndef KVS_MUTANT_DROP_PIN /* Planted bug: a put does not hold what it reads. */
 		stratum_pin(host, block);
+#endif
 		ticket->keys[count] = key;
 		ticket->blocks[count] = block;
 		ticket->spans[count++] = arena_block(transfer->part, block);

@@ -94,9 +94,15 @@ static const struct edge {
 	{ TICKET_QUERY,      TICKET_ON_MISS,       TICKET_FREE,       end },
 	{ TICKET_QUERY,      TICKET_ON_DETACH,     TICKET_DRAIN,      orphan },
 	{ TICKET_GET,        TICKET_ON_RETIRED,    TICKET_READY,      publish },
+#ifdef KVS_MUTANT_PUBLISH_UNRETIRED /* Planted bug: publishes what the store may still write. */
+	{ TICKET_GET,        TICKET_ON_UNRETIRED,  TICKET_READY,      publish },
+#endif
 	{ TICKET_GET,        TICKET_ON_UNRETIRED,  TICKET_QUARANTINE, keep_and_wake },
 	{ TICKET_GET,        TICKET_ON_DETACH,     TICKET_DRAIN,      orphan },
 	{ TICKET_READY,      TICKET_ON_DETACH,     TICKET_FREE,       end },
+#ifdef KVS_MUTANT_PUBLISH_DETACHED /* Planted bug: publishes what nobody waits for. */
+	{ TICKET_DRAIN,      TICKET_ON_RETIRED,    TICKET_READY,      publish },
+#endif
 	{ TICKET_DRAIN,      TICKET_ON_RETIRED,    TICKET_FREE,       end },
 	{ TICKET_DRAIN,      TICKET_ON_UNRETIRED,  TICKET_QUARANTINE, keep },
 	{ TICKET_PUT,        TICKET_ON_RETIRED,    TICKET_FREE,       settle_put },

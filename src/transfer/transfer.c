@@ -201,9 +201,14 @@ void transfer_tick(struct transfer *transfer, const struct fact *facts, uint32_t
 {
 	uint32_t i;
 
+#ifndef KVS_MUTANT_DEADLINES_LAST /* Planted bug: what completes on the tick of its deadline still publishes. */
 	apply_deadlines(transfer);
+#endif
 	for (i = 0; i < fact_count; i++)
 		apply_fact(transfer, &facts[i]);
+#ifdef KVS_MUTANT_DEADLINES_LAST
+	apply_deadlines(transfer);
+#endif
 	transfer_dispatch_backups(transfer);
 }
 

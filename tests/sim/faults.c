@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See faults.h.  Keys go to the inner store one by one, so that a fault hits one key of a batch. */
+#include "faults.h"
+
+#include <errno.h>
+
+#include "sim.h"
+
+static const char *const names[] = {
+#define FAULT(name, text) [name] = text,
+	FAULTS(FAULT)
+#undef FAULT
+};
+
+void faults_draw(struct sim *sim)
+{
+	struct prng *const prng = &sim->world.prng;
+	int                fault;
+
+	for (fault = 0; fault < FAULT_COUNT; fault++) {
+		/*
+		 * Weights of any order of magnitude: rare faults meet in other ways than frequent
+		 * ones.
+		 */
+		if (prng_chance(prng, 1, 2))
+			sim->faults.weight[fault] = (uint32_t)world_draw(
+				&sim->world, UINT64_C(4) << world_draw(&sim->world, 8));
+		if (sim->faults.weight[fault] > 0)
+			NOTE("fault %s: %u of 1024", names[fault], sim->faults.weight[fault]);
+	}
+}
+
+bool fault_hits(struct sim *sim, enum fault fault)
+{
+	const uint32_t weight = sim->faults.weight[fault];
+
+	return weight > 0 && !sim->faults.stopped && prng_chance(&sim->world.prng, weight, 1024);
+}
+
+void fault_scribble(uint64_t op_id, const struct kvs_span *span)
+{
+	oracle_fill(span->ptr, PAGE_NONE, (uint32_t)op_id);
+}
+
+static struct faulty_store *of(struct kvs_store *store)
+{
+	return (struct faulty_store *)store;
+}
+
+/* The store keeps its hands on this op's spans, for 1 to 4 touches more. */
+static bool retires(struct faulty_store *faulty, enum fault late)
+{
+	struct sim_op *const op = ledger_find(faulty->sim, faulty->op_id);
+
+	if (op->late == 0 && fault_hits(faulty->sim, late)) {
+		op->late = (uint32_t)world_draw(&faulty->sim->world, 4);
+		op->silent = fault_hits(faulty->sim, FAULT_SILENT);
+	}
+	return op->late == 0;
+}
+
+static int faulty_exists(struct kvs_store *store, const struct kvs_key *key, uint32_t count,
+			 enum kvs_result *result)
+{
+	struct faulty_store *const faulty = of(store);
+	int                        rc;
+	uint32_t                   i;
+
+	if (fault_hits(faulty->sim, FAULT_CALL))
+		return -EIO;
+	rc = faulty->inner->ops->exists(faulty->inner, key, count, result);
+	for (i = 0; i < count; i++) {
+		if (fault_hits(faulty->sim, FAULT_HIDE))
+			result[i] = KVS_RESULT_MISSING;
+	}
+	return rc;
+}
+
+/* create-only: what is read is what the one accepted put wrote. */
+static void check_read(struct sim *sim, const struct kvs_key *key, const struct kvs_span *span)
+{
+	const uint32_t page = oracle_page(&sim->oracle, key);
+
+	check_block(sim, "create-only", span->ptr, page);
+	if (oracle_generation(span->ptr) != sim->oracle.stored[page])
+		FAIL("create-only", "the store has generation %u of page %u; %u was put",
+		     oracle_generation(span->ptr), page, sim->oracle.stored[page]);
+}
+
+static enum kvs_result get_one(struct faulty_store *faulty, const struct kvs_key *key,
+			       const struct kvs_span *span)
+{
+	const struct kvs_store_ops *const ops = faulty->inner->ops;
+	struct sim *const                 sim = faulty->sim;
+	enum kvs_result                   result = KVS_RESULT_FAILED;
+	bool                              retired;
+
+	if (fault_hits(sim, FAULT_GET))
+		return result;
+	if (fault_hits(sim, FAULT_HIDE))
+		return KVS_RESULT_MISSING;
+	if (fault_hits(sim, FAULT_EVICT)) {
+		ops->remove(faulty->inner, key, 1, &result);
+		sim->covers->evictions++;
+	}
+	ops->get(faulty->inner, key, span, 1, &result, &retired);
+	if (result != KVS_RESULT_DONE)
+		return result;
+	check_read(sim, key, span);
+	if (!fault_hits(sim, FAULT_CORRUPT))
+		return result;
+	fault_scribble(faulty->op_id, span);
+	return KVS_RESULT_CORRUPT;
+}
+
+static int faulty_get(struct kvs_store *store, const struct kvs_key *key,
+		      const struct kvs_span *span, uint32_t count, enum kvs_result *result,
+		      bool *ret_retired)
+{
+	struct faulty_store *const faulty = of(store);
+	uint32_t                   i;
+
+	*ret_retired = retires(faulty, FAULT_LATE_GET);
+	if (fault_hits(faulty->sim, FAULT_CALL))
+		return -EIO;
+	for (i = 0; i < count; i++)
+		result[i] = get_one(faulty, &key[i], &span[i]);
+	return 0;
+}
+
+static enum kvs_result put_one(struct faulty_store *faulty, const struct kvs_key *key,
+			       const struct kvs_span *span)
+{
+	struct sim *const sim = faulty->sim;
+	const uint32_t    page = oracle_page(&sim->oracle, key);
+	enum kvs_result   result = KVS_RESULT_FAILED;
+	bool              retired;
+
+	if (fault_hits(sim, FAULT_PUT))
+		return KVS_RESULT_FAILED;
+	if (fault_hits(sim, FAULT_NO_SPACE))
+		return KVS_RESULT_NO_SPACE;
+	check_block(sim, "quarantine", span->ptr, page);
+	faulty->inner->ops->put(faulty->inner, key, span, 1, &result, &retired);
+	if (result == KVS_RESULT_DONE)
+		sim->oracle.stored[page] = oracle_generation(span->ptr);
+	return result;
+}
+
+static int faulty_put(struct kvs_store *store, const struct kvs_key *key,
+		      const struct kvs_span *span, uint32_t count, enum kvs_result *result,
+		      bool *ret_retired)
+{
+	struct faulty_store *const faulty = of(store);
+	uint32_t                   i;
+
+	*ret_retired = retires(faulty, FAULT_LATE_PUT);
+	if (fault_hits(faulty->sim, FAULT_CALL))
+		return -EIO;
+	for (i = 0; i < count; i++)
+		result[i] = put_one(faulty, &key[i], &span[i]);
+	return 0;
+}
+
+const struct kvs_store_ops faulty_store_ops = {
+	.name = "faulty", .exists = faulty_exists, .get = faulty_get, .put = faulty_put
+};
