@@ -12,7 +12,7 @@ static enum transfer_outcome refuse(struct transfer *transfer, enum transfer_out
 	return outcome;
 }
 
-/* The keys that no stratum holds, in order, up to the ticket's size. */
+/* The keys that the Host lacks, in order, up to the ticket's size. */
 static uint32_t collect_missing(struct transfer *transfer, const struct kvs_key *keys, uint32_t key_count,
 				struct kvs_key *ret_missing)
 {
@@ -20,7 +20,7 @@ static uint32_t collect_missing(struct transfer *transfer, const struct kvs_key 
 	uint32_t i;
 
 	for (i = 0; i < key_count && count < transfer->limits.keys_max; i++) {
-		if (index_find(&transfer->coord->index, &keys[i]) == SLOT_NONE)
+		if (stratum_find(&transfer->coord->host, &keys[i]) == SLOT_NONE)
 			ret_missing[count++] = keys[i];
 	}
 	return count;
@@ -47,7 +47,7 @@ enum transfer_outcome transfer_read(struct transfer *transfer, uint32_t request,
 	ticket->op.kind = OP_QUERY;
 	ticket->op.spans = NULL;
 	ticket->op.key_count = collect_missing(transfer, keys, key_count, ticket->keys);
-	/* The caller asks for keys beyond its local prefix, so the first one is missing. */
+	/* The caller asks for keys beyond its local prefix, so the Host lacks the first one. */
 	KVS_ASSERT_CMP(ticket->op.key_count, >, 0);
 	op_own_all(&ticket->op);
 	*ret_lease_id = ticket->lease_id;
