@@ -25,6 +25,9 @@ static int peek(struct replay *replay, struct kvs_error *err)
 		return 0;
 	}
 	rc = source_next(replay->source, &replay->next, err);
+	/* Ctrl-C while a pipe had nothing to read: no error, the end. */
+	if (rc < 0 && os_interrupted())
+		rc = 0;
 	replay->has_next = rc == 1;
 	replay->ended = rc != 1;
 	return rc;
