@@ -54,7 +54,8 @@ def sizes_and_counts_out_of_range_are_refused():
             ("device-blocks", "9999999999", "is out of range"), ("device-blocks", "1e3", "is not a count"),
             ("concurrency", "0", "is out of range"), ("concurrency", "1025", "is out of range"),
             ("limit", "0", "is too small"), ("limit", "-5", "is not a count"),
-            ("speed", "0", "is out of range"), ("speed", "-1", "is not a number"), ("speed", "nan", "is not a number"),
+            ("speed", "0", "is out of range"), ("speed", "-1", "is not a number"),
+            ("speed", "nan", "is not a number"),
             ("deadline", "-1ms", "is not a duration"), ("deadline", "5 minutes", "is not a duration"),
             ("prefill-tokens-per-s", "0", "is out of range"), ("policy", "random", "is unknown"),
             ("seed", "0x1", "is not a count")]:

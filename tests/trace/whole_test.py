@@ -4,6 +4,7 @@
 
 import json
 import pathlib
+import shutil
 import sys
 import tempfile
 
@@ -40,6 +41,8 @@ def simulated_ratio(capacity_blocks):
 
 
 def check_whole(capacity_bytes):
+    if shutil.disk_usage(folder).free < capacity_bytes + 1024 * MIB:
+        raise tap.Skip(f"no room for {capacity_bytes // MIB} MiB; TMPDIR may name a larger disk")
     store_blocks = capacity_bytes // SLOT_BYTES
     figures = replays.report("--trace", replays.conversation_trace(), "--host-blocks", HOST_BLOCKS,
                              "--store", f"strata:{folder / str(capacity_bytes)}?capacity={capacity_bytes}")
