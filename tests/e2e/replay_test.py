@@ -158,6 +158,14 @@ def A4_3_a_second_run_takes_from_the_strata_file_what_the_first_computed():
 
 
 @suite.test
+def a_read_makes_its_room_without_evicting_what_follows_its_gap():
+    """A small Host keeps the ends of prompts longer than their beginnings, so reads fill gaps."""
+    store = ["--limit", 200, "--deadline", "none", "--concurrency", 1, "--store", strata("gaps")]
+    first = replays.report(*store)
+    check_second_run(first, replays.report(*store, "--device-blocks", 128, "--host-blocks", 200))
+
+
+@suite.test
 def A3_12_a_deadline_of_nothing_lets_every_read_go():
     figures = replays.report(*SMALL[:-1], "0ms", "--store", "mem:256MiB")
     check_bytes(figures)
