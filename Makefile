@@ -8,7 +8,7 @@ ARGS  ?=
 SEEDS ?= 10000
 SEED  ?= 1
 
-.PHONY: all run simulate test check soak replay clean help packages check-packages release
+.PHONY: all run simulate test check soak replay bench clean help packages check-packages release
 
 all: packages
 	@test -f build/build.ninja || meson setup build
@@ -41,6 +41,10 @@ soak: all
 replay: all
 	@build/tests/sim/sim --seed $(SEED)
 
+# Numbers of this machine; never a test.
+bench: release
+	@tools/bench build-release/src/kvstrata
+
 clean:
 	rm -rf build build-*
 
@@ -58,4 +62,5 @@ help:
 	@echo "make check               the tests under ASan and UBSan, TSan, LTO and clang"
 	@echo "make soak SEEDS=10000    the simulator with many seeds; stops at the first failure"
 	@echo "make replay SEED=0x1f3a  one simulation again, exactly"
+	@echo "make bench               measures simulate and replay and prints tables"
 	@echo "make clean               remove every build"

@@ -122,8 +122,8 @@ int main(int argc, char **argv)
 {
 	int status = dispatch(argc, argv);
 
-	/* A report that did not reach its reader is no success. */
-	if (fflush(stdout) != 0 || ferror(stdout)) {
+	/* A report that did not reach its reader is no success; whoever failed has said why. */
+	if ((fflush(stdout) != 0 || ferror(stdout)) && status == APP_DONE) {
 		fprintf(stderr, "kvstrata: standard output: %s\n", strerror(errno));
 		return APP_FAILED;
 	}

@@ -25,6 +25,9 @@ static int peek(struct replay *replay, struct kvs_error *err)
 		return 0;
 	}
 	rc = source_next(replay->source, &replay->next, err);
+	/* Ctrl-C while a pipe had nothing to read: no error, the end. */
+	if (rc < 0 && os_interrupted())
+		rc = 0;
 	replay->has_next = rc == 1;
 	replay->ended = rc != 1;
 	return rc;
@@ -58,8 +61,15 @@ static uint64_t *ids_of(const struct replay *replay, uint32_t request)
 	return replay->page_ids + (size_t)request * replay->page_max;
 }
 
+static uint64_t prefill_ns(const struct replay *replay, uint64_t tokens)
+{
+	return (uint64_t)((double)tokens / replay->set->prefill_tokens_per_s * 1e9);
+}
+
+/* Computed elsewhere, on a larger Device: the same time with every store. */
 static void count_too_long(struct replay *replay)
 {
+	const uint64_t              computed_ns = prefill_ns(replay, replay->next.input_tokens);
 	struct replay_totals *const totals = &replay->totals;
 
 	totals->too_long++;
@@ -68,6 +78,9 @@ static void count_too_long(struct replay *replay)
 	totals->tokens += replay->next.input_tokens;
 	totals->origin_blocks[ORIGIN_RECOMPUTED] += replay->next.page_count;
 	totals->origin_tokens[ORIGIN_RECOMPUTED] += replay->next.input_tokens;
+	histogram_add(&totals->ttft_store_ns, computed_ns);
+	histogram_add(&totals->ttft_local_ns, computed_ns);
+	histogram_add(&totals->ttft_none_ns, computed_ns);
 }
 
 static void submit(struct replay *replay)
@@ -135,11 +148,6 @@ static void dispatch(struct replay *replay, const struct op *op)
 		fact_refused(&fact, op, refusal_reason(rc));
 		sched_fact(replay->sched, &fact);
 	}
-}
-
-static uint64_t prefill_ns(const struct replay *replay, uint64_t tokens)
-{
-	return (uint64_t)((double)tokens / replay->set->prefill_tokens_per_s * 1e9);
 }
 
 static void count(struct replay *replay, const struct sched_result *result)

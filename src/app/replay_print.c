@@ -2,6 +2,7 @@
 /* The replay's report as one page for people. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "app/figures.h"
 #include "base/units.h"
@@ -112,11 +113,26 @@ static void print_reasons(const char *title, const struct figure *figures, uint3
 	printf("%s\n", any ? "" : " none");
 }
 
+/* What the Host memory could not have, a line for each, so that none is too long. */
+static void print_memory(const struct replay *replay, const struct figures *figures)
+{
+	const char *note = arena_report(replay->arena)->note;
+	char        rss[32];
+
+	printf("peak memory: %s\n", units_format_size(figures->peak_rss_bytes, rss));
+	while (*note) {
+		const size_t length = strcspn(note, ";");
+
+		printf("host memory: %.*s\n", (int)length, note);
+		note += length;
+		note += strspn(note, "; ");
+	}
+}
+
 void replay_print(const struct replay *replay)
 {
-	const char *const note = arena_report(replay->arena)->note;
-	struct figures    figures;
-	char              rows[32], rss[32];
+	struct figures figures;
+	char           rows[32];
 
 	figures_gather(replay, &figures);
 	print_head(replay, &figures);
@@ -128,7 +144,6 @@ void replay_print(const struct replay *replay)
 	print_reasons("blocks that did not get there:       ", figures.drops, figures.drop_count);
 	printf("rows checked: %s, wrong bytes: %" PRIu64 "\n", units_format_count(replay->engine.rows_checked, rows),
 	       replay->engine.wrong_bytes);
-	printf("peak memory: %s%s%s\n", units_format_size(figures.peak_rss_bytes, rss), note[0] ? "; host memory: " : "",
-	       note);
+	print_memory(replay, &figures);
 	fflush(stdout);
 }

@@ -205,8 +205,8 @@ static void prepare(struct sched *sched, uint32_t slot, uint64_t now_ns)
 	request->prepared = true;
 	if (request->reusable - local.host_end < sched->options.extension_min)
 		return;
-	/* A use of the local prefix: making room for its extension must not evict it. */
-	coord_touch(&sched->coord, request->keys, local.host_end);
+	/* A use of all that is here, beyond the gap too: making room for what is missing must not evict it. */
+	coord_touch(&sched->coord, request->keys, request->reusable);
 	request->considered = true;
 	request->asked_ns = now_ns;
 	request->outcome = transfer_read(&sched->transfer, slot, request->keys + local.host_end,

@@ -268,12 +268,7 @@ static int strata_open(const struct store_spec *spec, const struct store_setup *
 
 	if (rc < 0)
 		return rc;
-	rc = file_open(strata, spec->rest, err);
-	if (rc < 0) {
-		err_prefix(err, "store.path: \"%.128s\"", spec->rest);
-		strata_close(&strata->medium);
-		return rc;
-	}
+	/* First what can fail without the file, so that a refused spec leaves none behind. */
 	rc = slotted_open(&strata_ops, &strata->medium,
 			  &(struct slotted_traits){
 				  .slot_count = strata->geometry.slot_count,
@@ -281,18 +276,22 @@ static int strata_open(const struct store_spec *spec, const struct store_setup *
 				  .capacity_bytes = capacity,
 				  .fixed_bytes = strata_payload_offset(strata->geometry.slot_count),
 				  .span_align = STRATA_PAGE,
-				  .persistent = true,
-				  .direct = strata->direct },
+				  .persistent = true },
 			  spec, setup, &slotted, err);
 	if (rc < 0) {
 		strata_close(&strata->medium);
 		return rc;
 	}
-	rc = recover(strata, slotted, err);
+	rc = file_open(strata, spec->rest, err);
+	if (rc < 0)
+		err_prefix(err, "store.path: \"%.128s\"", spec->rest);
+	else
+		rc = recover(strata, slotted, err);
 	if (rc < 0) {
 		slotted_close(&slotted->store);
 		return rc;
 	}
+	slotted->traits.direct = strata->direct;
 	*ret_store = &slotted->store;
 	return 0;
 }

@@ -49,7 +49,7 @@ enum transfer_outcome transfer_read(struct transfer *transfer, uint32_t request,
 	ticket->op.kind = OP_QUERY;
 	ticket->op.spans = NULL;
 	ticket->op.key_count = collect_missing(transfer, keys, key_count, ticket->keys);
-	/* The caller asks for keys beyond its local prefix, so the first one is missing. */
+	/* The caller asks for keys beyond its local prefix, so the Host lacks the first one. */
 	KVS_ASSERT_CMP(ticket->op.key_count, >, 0);
 	op_own_all(&ticket->op);
 	*ret_lease_id = ticket->lease_id;

@@ -10,6 +10,7 @@
     suite.run()
 """
 
+import re
 import sys
 import traceback
 
@@ -23,8 +24,8 @@ class Suite:
         self.tests = []
 
     def test(self, function):
-        """Decorator: the function's name is the test's."""
-        self.add(function.__name__.replace("_", " "), function)
+        """Decorator: the function's name is the test's; A4_3_ in it is the requirement A4.3."""
+        self.add(re.sub(r"\b([A-Z]\d+) (\d+)\b", r"\1.\2", function.__name__.replace("_", " ")), function)
         return function
 
     def add(self, name, function):

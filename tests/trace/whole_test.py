@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The whole published hour of chat through real strata files: a minute or two and 5 GiB of disk."""
+
+import json
+import pathlib
+import shutil
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+
+import command  # noqa: E402
+import replays  # noqa: E402
+import tap  # noqa: E402
+
+MIB = 1 << 20
+BLOCK_BYTES = 64 << 10
+SLOT_BYTES = BLOCK_BYTES + 128  # with its header
+HOST_BLOCKS = 2000
+INDEX_BYTES_A_BLOCK = 128
+
+suite = tap.Suite()
+
+
+def share_without_a_name():
+    """Blocks over named blocks: simulate keeps partial last pages, replay cannot name them."""
+    blocks = named = 0
+    with open(replays.conversation_trace(), encoding="ascii") as lines:
+        for line in lines:
+            request = json.loads(line)
+            blocks += len(request["hash_ids"])
+            named += request["input_length"] // replays.PAGE_TOKENS
+    return blocks / named
+
+
+def simulated_ratio(capacity_blocks):
+    row, = json.loads(command.succeeds("simulate", "--json", "--trace", str(replays.conversation_trace()),
+                                       "--policy", "lru", "--capacity", str(capacity_blocks)))
+    return row["hit_blocks"] / row["blocks"]
+
+
+def check_whole(capacity_bytes):
+    if shutil.disk_usage(folder).free < capacity_bytes + 1024 * MIB:
+        raise tap.Skip(f"no room for {capacity_bytes // MIB} MiB; TMPDIR may name a larger disk")
+    store_blocks = capacity_bytes // SLOT_BYTES
+    figures = replays.report("--trace", replays.conversation_trace(), "--host-blocks", HOST_BLOCKS,
+                             "--store", f"strata:{folder / str(capacity_bytes)}?capacity={capacity_bytes}")
+    tap.equal((figures["requests"], figures["blocks"], figures["wrong_bytes"]), (12031, 288500, 0))
+    assert figures["rows_checked"] >= replays.restored_tokens(figures), figures
+
+    ratio = replays.restored_blocks(figures) / figures["blocks"]
+    expected = simulated_ratio(round(store_blocks * share_without_a_name()))
+    print(f"# {capacity_bytes // MIB} MiB: block hit ratio {ratio:.4f}, simulated {expected:.4f}, "
+          f"{figures['seconds']:.0f} s, peak {figures['peak_rss_bytes'] / MIB:.0f} MiB")
+    assert abs(ratio - expected) <= 0.01, (ratio, expected, figures)
+
+    limit = HOST_BLOCKS * BLOCK_BYTES + store_blocks * INDEX_BYTES_A_BLOCK + 64 * MIB
+    assert figures["peak_rss_bytes"] <= limit, (figures["peak_rss_bytes"], limit)
+
+
+@suite.test
+def X8_an_hour_through_640_MiB_hits_as_simulated():
+    check_whole(640 * MIB)
+
+
+@suite.test
+def X8_an_hour_through_4_GiB_hits_as_simulated():
+    check_whole(4096 * MIB)
+
+
+@suite.test
+def A4_3_600_requests_again_come_from_the_store():
+    arguments = ["--trace", replays.conversation_trace(), "--limit", 600, "--host-blocks", HOST_BLOCKS,
+                 "--store", f"strata:{folder / 'twice'}?capacity=8GiB"]
+    first, second = replays.report(*arguments), replays.report(*arguments)
+    tap.equal(first["drops"], dict.fromkeys(first["drops"], 0))
+    tap.equal((second["store"]["puts_new"], second["wrong_bytes"]), (0, 0))
+    tap.equal(second["origin"]["recomputed"]["blocks"], second["requests"])
+    assert second["store"]["gets"] + second["store"]["puts"] >= first["store"]["puts_new"], (first, second)
+
+
+with tempfile.TemporaryDirectory() as folder_name:
+    folder = pathlib.Path(folder_name)
+    suite.run()
