@@ -4,9 +4,9 @@
  *
  * What both doors and every store share: error codes, keys and spans.  C99, usable from C++.
  *
- * Errors   A function that can fail returns 0 or a negative code: -errno of the operating system as it
- *          came, or one of KVS_E_*.  An error says the call did not happen: no side effect, and no
- *          completion ever follows.
+ * Errors   A function that can fail returns 0 or a negative code: -errno of the operating system as
+ *          it came, or one of KVS_E_*.  An error says the call did not happen: no side effect, and
+ *          no completion ever follows.
  */
 #ifndef KVSTRATA_KVSTRATA_H
 #define KVSTRATA_KVSTRATA_H
@@ -55,25 +55,28 @@ struct kvs_error {
 };
 
 /*
- * Names one deployment's objects: checkpoint, layout and weights, hashed.  Objects of two namespaces
- * never meet.
+ * Names one deployment's objects: checkpoint, layout and weights, hashed.  Objects of two
+ * namespaces never meet.
  */
 struct kvs_namespace {
 	uint8_t byte[16];
 };
 
 /*
- * Names the bytes of one block.  Two keys are the same object exactly when all their bytes are equal, so
- * build them zeroed.
+ * Names the bytes of one block.  Two keys are the same object exactly when all their bytes are
+ * equal, so build them zeroed.
  */
 struct kvs_key {
 	struct kvs_namespace space;
-	uint8_t              hash[32]; /* prefix hash of the page, or the caller's own opaque hash */
+	uint8_t hash[32]; /* prefix hash of the page, or the caller's own opaque hash */
 	uint32_t             group;    /* group id; 0 where there is one group */
 	uint32_t             offset;   /* ordinal of the block inside the prefix page, not a byte offset */
 };
 
-/* A run of bytes the caller owns.  room counts the bytes at ptr that may be touched: payload and trailer. */
+/*
+ * A run of bytes the caller owns.  room counts the bytes at ptr that may be touched: payload and
+ * trailer.
+ */
 struct kvs_span {
 	void  *ptr;
 	size_t bytes;

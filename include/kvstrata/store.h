@@ -4,12 +4,13 @@
  *
  * A backend is a small table of synchronous batch calls, run by executor workers.
  *
- * Retirement   comes first.  A call reports in *ret_retired whether anything may still touch the spans it
- *              was given after it returned.  True is a proof, not a guess: false is the default, and a
- *              false claim of true corrupts an engine's memory.  It is a fact of its own, apart from
- *              success.
- * Results      are per key.  A miss, a wrong length and an object already there are results (facts); the
- *              return value of a call is an error only when the whole call did not happen.
+ * Retirement   comes first.  A call reports in *ret_retired whether anything may still touch the
+ *              spans it was given after it returned.  True is a proof, not a guess: false is the
+ *              default, and a false claim of true corrupts an engine's memory.  It is a fact of its
+ *              own, apart from success.
+ * Results      are per key.  A miss, a wrong length and an object already there are results
+ *              (facts); the return value of a call is an error only when the whole call did not
+ *              happen.
  * Buffers      belong to the caller and are used in place.
  * Threads      Calls may come from several workers at once unless describe() says otherwise.
  */
@@ -27,12 +28,12 @@ extern "C" {
 /* What the store knows of one key after a call. */
 enum kvs_result {
 	KVS_RESULT_UNKNOWN = 0, /* not tried, or nothing came of it: no evidence about the object */
-	KVS_RESULT_DONE,        /* get: exact bytes, verified; put: newly written; exists: found; removed */
-	KVS_RESULT_EXISTS,      /* put: already there, nothing moved; a success */
-	KVS_RESULT_MISSING,     /* get, exists, remove: no such object */
-	KVS_RESULT_CORRUPT,     /* get: present but wrong in length, identity or checksum; never data */
-	KVS_RESULT_NO_SPACE,    /* put: refused for capacity; a later offer may succeed */
-	KVS_RESULT_FAILED       /* the medium or the peer failed */
+	KVS_RESULT_DONE, /* get: exact bytes, verified; put: newly written; exists: found; removed */
+	KVS_RESULT_EXISTS,  /* put: already there, nothing moved; a success */
+	KVS_RESULT_MISSING, /* get, exists, remove: no such object */
+	KVS_RESULT_CORRUPT, /* get: present but wrong in length, identity or checksum; never data */
+	KVS_RESULT_NO_SPACE, /* put: refused for capacity; a later offer may succeed */
+	KVS_RESULT_FAILED    /* the medium or the peer failed */
 };
 
 struct kvs_store_limits {
@@ -53,10 +54,10 @@ struct kvs_store;
 /**
  * The table of a backend.  Each batch call takes count >= 1 keys and writes count results.
  *
- * Errors   exists, get, put and remove return 0 when result[] is filled, or a negative code when nothing
- *          was done; then every result is UNKNOWN and *ret_retired still tells the truth about the spans.
- *          KVS_E_INVALID: a span is empty, larger than the block size of the open, or not aligned as the
- *          store needs it.
+ * Errors   exists, get, put and remove return 0 when result[] is filled, or a negative code when
+ *          nothing was done; then every result is UNKNOWN and *ret_retired still tells the truth
+ *          about the spans.  KVS_E_INVALID: a span is empty, larger than the block size of the
+ *          open, or not aligned as the store needs it.
  */
 struct kvs_store_ops {
 	const char *name;
@@ -75,8 +76,9 @@ struct kvs_store_ops {
 		   uint32_t count, enum kvs_result *result, bool *ret_retired);
 
 	/*
-	 * Create-only: an object that exists stays as it is and the result is EXISTS.  While another call
-	 * writes the key, the result is UNKNOWN: it is not stored yet, and that write may fail.
+	 * Create-only: an object that exists stays as it is and the result is EXISTS.  While
+	 * another call writes the key, the result is UNKNOWN: it is not stored yet, and that write
+	 * may fail.
 	 */
 	int (*put)(struct kvs_store *store, const struct kvs_key *key, const struct kvs_span *span,
 		   uint32_t count, enum kvs_result *result, bool *ret_retired);

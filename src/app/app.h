@@ -29,7 +29,10 @@ struct app_command {
 	size_t                    option_count;
 	size_t settings_bytes; /* of the struct that the options' offsets refer to; 0 without options */
 
-	/* Combinations that no single option can refuse: 0, or KVS_E_INVALID with a sentence.  NULL: none. */
+	/*
+	 * Combinations that no single option can refuse: 0, or KVS_E_INVALID with a sentence.
+	 * NULL: none.
+	 */
 	int (*check)(const void *settings, struct kvs_error *err);
 
 	/* argv[0] is the subcommand's name; never sees --help.  Returns an exit status. */
@@ -41,8 +44,8 @@ extern const struct app_command simulate_command;
 extern const struct app_command config_command;
 
 /**
- * Read defaults, --config and the flags behind argv[0] into settings (zeroed, settings_bytes), then check
- * them.
+ * Read defaults, --config and the flags behind argv[0] into settings (zeroed, settings_bytes), then
+ * check them.
  *
  * Owner   *ret_conf owns the texts in settings; conf_close() when done.
  * Errors  Returns APP_USAGE after printing the sentence; APP_DONE otherwise.

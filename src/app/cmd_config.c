@@ -12,7 +12,9 @@ static int check_file(char *path)
 	char       *argv[] = { (char *)config_command.name, "--config", path };
 	struct conf *conf;
 	void        *settings = calloc(1, replay_command.settings_bytes);
-	/* Replay's options and rules under this command's name, so that an error tells who refuses. */
+	/*
+	 * Replay's options and rules under this command's name, so that an error tells who refuses.
+	 */
 	struct app_command replay = replay_command;
 	int                status;
 

@@ -14,27 +14,33 @@ static const struct conf_option options[] = {
 	  .help = "requests to replay, one JSON object a line; without it, generated conversations" },
 	{ OPTION(store), .type = CONF_TEXT, .metavar = "SPEC", .fallback = "mem:1GiB",
 	  .help = "none, mem:4GiB or strata:PATH?capacity=8GiB" },
-	{ OPTION(block_bytes), .type = CONF_SIZE, .metavar = "SIZE", .fallback = "64KiB", .min = 4096,
-	  .max = 64 << 20, .multiple = 4096, .help = "one block: the KV cache of 512 tokens" },
-	{ OPTION(device_blocks), .type = CONF_COUNT, .metavar = "N", .fallback = "256", .min = 1, .max = 1 << 28,
-	  .help = "blocks of the Device stratum; the longest prompt must fit" },
-	{ OPTION(host_blocks), .type = CONF_COUNT, .metavar = "N", .fallback = "1024", .min = 1, .max = 1 << 28,
-	  .help = "blocks of the Host stratum" },
-	{ OPTION(policy), .type = CONF_CHOICE, .fallback = "lru", .choices = evict_names, .metavar = "NAME",
-	  .help = "who leaves a full Host or Store" },
-	{ OPTION(speed), .type = CONF_NUMBER, .metavar = "N", .fallback = "max", .min = 0.001, .max = 1e6,
-	  .word = "max", .word_value = 0,
+	{ OPTION(block_bytes), .type = CONF_SIZE, .metavar = "SIZE", .fallback = "64KiB",
+	  .min = 4096, .max = 64 << 20, .multiple = 4096,
+	  .help = "one block: the KV cache of 512 tokens" },
+	{ OPTION(device_blocks), .type = CONF_COUNT, .metavar = "N", .fallback = "256", .min = 1,
+	  .max = 1 << 28, .help = "blocks of the Device stratum; the longest prompt must fit" },
+	{ OPTION(host_blocks), .type = CONF_COUNT, .metavar = "N", .fallback = "1024", .min = 1,
+	  .max = 1 << 28, .help = "blocks of the Host stratum" },
+	{ OPTION(policy), .type = CONF_CHOICE, .fallback = "lru", .choices = evict_names,
+	  .metavar = "NAME", .help = "who leaves a full Host or Store" },
+	{ OPTION(speed), .type = CONF_NUMBER, .metavar = "N", .fallback = "max", .min = 0.001,
+	  .max = 1e6, .word = "max", .word_value = 0,
 	  .help = "how many times faster than the trace's clock; max waits for nothing but the store" },
-	{ OPTION(concurrency), .type = CONF_COUNT, .metavar = "N", .fallback = "4", .min = 1, .max = 1024,
-	  .help = "requests in the engine at once" },
-	{ OPTION(deadline), .type = CONF_DURATION, .metavar = "TIME", .fallback = "500ms", .word = "none",
-	  .word_value = UINT64_MAX, .help = "how long a request waits for the store before it computes instead" },
-	{ OPTION(prefill_tokens_per_s), .type = CONF_NUMBER, .metavar = "N", .fallback = "8000", .min = 1,
-	  .max = 1e9, .help = "speed of the model whose time to first token is modelled" },
-	{ OPTION(limit), .type = CONF_COUNT, .metavar = "REQUESTS", .fallback = "all", .word = "all",
-	  .word_value = 0, .min = 1, .help = "stop after so many requests; all is 600 without a trace" },
-	{ OPTION(seed), .type = CONF_COUNT, .metavar = "N", .fallback = "1", .help = "of the generated conversations" },
-	{ OPTION(metrics), .type = CONF_TEXT, .metavar = "FILE", .help = "write the figures as Prometheus text, too" },
+	{ OPTION(concurrency), .type = CONF_COUNT, .metavar = "N", .fallback = "4", .min = 1,
+	  .max = 1024, .help = "requests in the engine at once" },
+	{ OPTION(deadline), .type = CONF_DURATION, .metavar = "TIME", .fallback = "500ms",
+	  .word = "none", .word_value = UINT64_MAX,
+	  .help = "how long a request waits for the store before it computes instead" },
+	{ OPTION(prefill_tokens_per_s), .type = CONF_NUMBER, .metavar = "N", .fallback = "8000",
+	  .min = 1, .max = 1e9,
+	  .help = "speed of the model whose time to first token is modelled" },
+	{ OPTION(limit), .type = CONF_COUNT, .metavar = "REQUESTS", .fallback = "all",
+	  .word = "all", .word_value = 0, .min = 1,
+	  .help = "stop after so many requests; all is 600 without a trace" },
+	{ OPTION(seed), .type = CONF_COUNT, .metavar = "N", .fallback = "1",
+	  .help = "of the generated conversations" },
+	{ OPTION(metrics), .type = CONF_TEXT, .metavar = "FILE",
+	  .help = "write the figures as Prometheus text, too" },
 	{ OPTION(json), .type = CONF_BOOL, .help = "print one JSON object" },
 };
 
@@ -49,8 +55,10 @@ static int fail_wrong(const struct replay *replay)
 	const struct engine *const engine = &replay->engine;
 	struct kvs_error           err;
 
-	err_set(&err, KVS_E_PROTO, "wrong bytes: %llu; the first in request %llu, block %u of its prompt",
-		(unsigned long long)engine->wrong_bytes, (unsigned long long)engine->wrong_request, engine->wrong_page);
+	err_set(&err, KVS_E_PROTO,
+		"wrong bytes: %llu; the first in request %llu, block %u of its prompt",
+		(unsigned long long)engine->wrong_bytes, (unsigned long long)engine->wrong_request,
+		engine->wrong_page);
 	return app_fail(replay_command.name, &err, APP_FAILED);
 }
 
@@ -107,17 +115,19 @@ const struct app_command replay_command = {
 	.usage = "[FLAGS]",
 	.summary = "runs requests through all strata with real bytes and checks every one",
 	.example = "kvstrata replay --trace trace.jsonl --store 'strata:/var/tmp/kv?capacity=8GiB'",
-	.text = "Replays requests through the whole system: prefix hashes, Device and Host hits, reads from the store, copies\n"
-		"to the Device, a reference engine that checks every restored row and computes the rest, and the way back\n"
-		"down to the store.  Prints where each block of the prompts came from, what moved and how fast, how long\n"
-		"restores took, the time to first token that a model of the given speed would have had, and why requests\n"
-		"went on without the store.  A wrong byte makes it exit with 1.\n"
+	.text = "Replays requests through the whole system: prefix hashes, Device and Host hits, reads\n"
+		"from the store, copies to the Device, a reference engine that checks every restored row\n"
+		"and computes the rest, and the way back down to the store.  Prints where each block of\n"
+		"the prompts came from, what moved and how fast, how long restores took, the time to\n"
+		"first token that a model of the given speed would have had, and why requests went on\n"
+		"without the store.  A wrong byte makes it exit with 1.\n"
 		"\n"
 		"Ctrl-C ends it with the report so far; a second one ends it at once.\n",
-	.examples = "  kvstrata replay\n"
-		    "  kvstrata replay --trace trace.jsonl --store none\n"
-		    "  kvstrata replay --trace trace.jsonl --store 'strata:/var/tmp/kv?capacity=8GiB' --limit 600\n"
-		    "  kvstrata replay --trace trace.jsonl --speed 10 --deadline 20ms --json\n",
+	.examples =
+		"  kvstrata replay\n"
+		"  kvstrata replay --trace trace.jsonl --store none\n"
+		"  kvstrata replay --trace trace.jsonl --store 'strata:/var/tmp/kv?capacity=8GiB' --limit 600\n"
+		"  kvstrata replay --trace trace.jsonl --speed 10 --deadline 20ms --json\n",
 	.options = options,
 	.option_count = ARRAY_COUNT(options),
 	.settings_bytes = sizeof(struct replay_settings),

@@ -23,7 +23,15 @@ struct settings {
 	bool        json;
 };
 
-enum { OPTION_TRACE, OPTION_CAPACITY, OPTION_POLICY, OPTION_PLOT, OPTION_JSON, OPTION_REQUESTS, OPTION_SEED };
+enum {
+	OPTION_TRACE,
+	OPTION_CAPACITY,
+	OPTION_POLICY,
+	OPTION_PLOT,
+	OPTION_JSON,
+	OPTION_REQUESTS,
+	OPTION_SEED
+};
 
 #define FIELD(name) offsetof(struct settings, name)
 
@@ -84,15 +92,17 @@ static void print_json(const struct sweep *sweep)
 
 	printf("[");
 	for (i = 0; (row = sweep_row(sweep, i)); i++) {
-		printf("%s\n  {\"policy\": \"%s\", \"capacity_blocks\": ", i ? "," : "", row->policy);
+		printf("%s\n  {\"policy\": \"%s\", \"capacity_blocks\": ", i ? "," : "",
+		       row->policy);
 		if (row->capacity_blocks)
 			printf("%" PRIu64, row->capacity_blocks);
 		else
 			printf("null");
-		printf(", \"requests\": %" PRIu64 ", \"blocks\": %" PRIu64 ", \"hit_blocks\": %" PRIu64
-		       ", \"tokens\": %" PRIu64 ", \"hit_tokens\": %" PRIu64 ", \"seconds\": %.6f}",
-		       row->counts.requests, row->counts.blocks, row->counts.hit_blocks, row->counts.tokens,
-		       row->counts.hit_tokens, (double)row->spent_ns / 1e9);
+		printf(", \"requests\": %" PRIu64 ", \"blocks\": %" PRIu64
+		       ", \"hit_blocks\": %" PRIu64 ", \"tokens\": %" PRIu64
+		       ", \"hit_tokens\": %" PRIu64 ", \"seconds\": %.6f}",
+		       row->counts.requests, row->counts.blocks, row->counts.hit_blocks,
+		       row->counts.tokens, row->counts.hit_tokens, (double)row->spent_ns / 1e9);
 	}
 	printf("\n]\n");
 }
@@ -111,7 +121,8 @@ static void print_row(const struct sweep_row *row)
 }
 
 /* "conversation_trace.jsonl: 12,031 requests, 288,500 blocks, 144,793,823 tokens" */
-static void describe(const struct settings *set, const struct sweep *sweep, char *ret_text, size_t bytes)
+static void describe(const struct settings *set, const struct sweep *sweep, char *ret_text,
+		     size_t bytes)
 {
 	const struct simulate_counts *counts = &sweep_row(sweep, 0)->counts;
 	const char                   *slash = set->trace ? strrchr(set->trace, '/') : NULL;
@@ -122,7 +133,8 @@ static void describe(const struct settings *set, const struct sweep *sweep, char
 	else
 		snprintf(name, sizeof(name), "generated with seed %" PRIu64, set->seed);
 	snprintf(ret_text, bytes, "%s: %s requests, %s blocks, %s tokens", name,
-		 units_format_count(counts->requests, requests), units_format_count(counts->blocks, blocks),
+		 units_format_count(counts->requests, requests),
+		 units_format_count(counts->blocks, blocks),
 		 units_format_count(counts->tokens, tokens));
 }
 
@@ -133,18 +145,18 @@ static void print_table(const struct settings *set, const struct sweep *sweep)
 	size_t                  i;
 
 	describe(set, sweep, text, sizeof(text));
-	printf("%s\n\n%-10s  %13s  %12s  %11s  %16s  %11s  %7s\n", text, "policy", "capacity", "hit blocks",
-	       "block ratio", "hit tokens", "token ratio", "seconds");
+	printf("%s\n\n%-10s  %13s  %12s  %11s  %16s  %11s  %7s\n", text, "policy", "capacity",
+	       "hit blocks", "block ratio", "hit tokens", "token ratio", "seconds");
 	for (i = 0; (row = sweep_row(sweep, i)); i++)
 		print_row(row);
 }
 
 /*
- * Limited capacities in rising order whatever order they were asked in; the unlimited one becomes the
- * ceiling.
+ * Limited capacities in rising order whatever order they were asked in; the unlimited one becomes
+ * the ceiling.
  */
-static size_t collect_points(const struct sweep *sweep, size_t first, size_t count, struct plot_point *points,
-			     double *ret_ceiling)
+static size_t collect_points(const struct sweep *sweep, size_t first, size_t count,
+			     struct plot_point *points, double *ret_ceiling)
 {
 	size_t point_count = 0;
 	size_t i, at;
@@ -165,8 +177,8 @@ static size_t collect_points(const struct sweep *sweep, size_t first, size_t cou
 	return point_count;
 }
 
-static int draw(const struct settings *set, const struct sweep_axes *axes, const struct sweep *sweep,
-		struct kvs_error *err)
+static int draw(const struct settings *set, const struct sweep_axes *axes,
+		const struct sweep *sweep, struct kvs_error *err)
 {
 	struct plot_point points[SWEEP_POLICIES_MAX][SWEEP_CAPACITIES_MAX];
 	struct plot_line  lines[SWEEP_POLICIES_MAX];
@@ -189,7 +201,8 @@ static int draw(const struct settings *set, const struct sweep_axes *axes, const
 	return plot_write(set->plot, &plot, err);
 }
 
-static int open_source(const struct settings *set, struct source **ret_source, struct kvs_error *err)
+static int open_source(const struct settings *set, struct source **ret_source,
+		       struct kvs_error *err)
 {
 	if (set->trace)
 		return source_open_trace(set->trace, ret_source, err);
@@ -214,8 +227,8 @@ static int feed(struct sweep *sweep, struct source *source, bool show, struct kv
 }
 
 /* The picture comes last: a file that cannot be written must not cost the numbers. */
-static int report(const struct settings *set, const struct sweep_axes *axes, const struct sweep *sweep,
-		  struct kvs_error *err)
+static int report(const struct settings *set, const struct sweep_axes *axes,
+		  const struct sweep *sweep, struct kvs_error *err)
 {
 	if (set->json)
 		print_json(sweep);
@@ -227,7 +240,10 @@ static int report(const struct settings *set, const struct sweep_axes *axes, con
 	return set->plot ? draw(set, axes, sweep, err) : 0;
 }
 
-/* A line that is no request is the caller's to mend, like an argument; whatever else fails is the world's. */
+/*
+ * A line that is no request is the caller's to mend, like an argument; whatever else fails is the
+ * world's.
+ */
 static int simulate(const struct settings *set, const struct sweep_axes *axes)
 {
 	struct source   *source = NULL;
@@ -245,7 +261,8 @@ static int simulate(const struct settings *set, const struct sweep_axes *axes)
 	source_close(source);
 	if (code == 0)
 		return APP_DONE;
-	return app_fail(simulate_command.name, &err, code == KVS_E_INVALID ? APP_USAGE : APP_FAILED);
+	return app_fail(simulate_command.name, &err,
+			code == KVS_E_INVALID ? APP_USAGE : APP_FAILED);
 }
 
 static int check(const void *settings, struct kvs_error *err)
@@ -257,8 +274,8 @@ static int check(const void *settings, struct kvs_error *err)
 }
 
 /*
- * A flag that would change nothing is a misunderstanding; a file that serves several runs may well hold
- * both.
+ * A flag that would change nothing is a misunderstanding; a file that serves several runs may well
+ * hold both.
  */
 static int check_flags(const struct settings *set, const struct conf *conf, struct kvs_error *err)
 {
@@ -286,7 +303,8 @@ static int run(int argc, char **argv)
 
 	if (status != APP_DONE)
 		return status;
-	if (sweep_axes_read(set.capacity, set.policy, &axes, &err) < 0 || check_flags(&set, conf, &err) < 0)
+	if (sweep_axes_read(set.capacity, set.policy, &axes, &err) < 0 ||
+	    check_flags(&set, conf, &err) < 0)
 		status = app_fail(simulate_command.name, &err, APP_USAGE);
 	else
 		status = simulate(&set, &axes);
@@ -300,13 +318,14 @@ const struct app_command simulate_command = {
 	.summary = "prints how often a cache of each size would hit, for sizing",
 	.example =
 		"kvstrata simulate --trace trace.jsonl --capacity 1000,10000,unlimited --plot curves.svg",
-	.text =
-		"Feeds requests to one simulated cache for each policy and capacity, all in one pass, and prints how many\n"
-		"blocks and tokens of the prompts each would have found.  A hit counts only while everything before it in the\n"
-		"prompt is a hit too.  No bytes are moved, and memory grows with the capacities, not with the trace.\n"
+	.text = "Feeds requests to one simulated cache for each policy and capacity, all in one pass, and\n"
+		"prints how many blocks and tokens of the prompts each would have found.  A hit counts\n"
+		"only while everything before it in the prompt is a hit too.  No bytes are moved, and\n"
+		"memory grows with the capacities, not with the trace.\n"
 		"\n"
-		"A trace has one JSON object a line: timestamp (milliseconds, rising), input_length and output_length\n"
-		"(tokens), hash_ids (one id for each 512 tokens begun; equal ids mean equal prompts up to there).\n",
+		"A trace has one JSON object a line: timestamp (milliseconds, rising), input_length and\n"
+		"output_length (tokens), hash_ids (one id for each 512 tokens begun; equal ids mean equal\n"
+		"prompts up to there).\n",
 	.examples =
 		"  kvstrata simulate\n"
 		"  kvstrata simulate --trace trace.jsonl --policy lru,s3fifo --plot curves.svg\n"

@@ -48,8 +48,10 @@ void figures_gather(const struct replay *replay, struct figures *ret_figures)
 	if (replay->exec) {
 		exec_stats(replay->exec, &figures.exec);
 		replay->store->ops->describe(replay->store, &figures.store);
-		figures.put_gb_s = gb_s(figures.exec.moved.put_bytes, figures.exec.busy_ns[EXEC_PUT]);
-		figures.get_gb_s = gb_s(figures.exec.moved.get_bytes, figures.exec.busy_ns[EXEC_GET]);
+		figures.put_gb_s = gb_s(figures.exec.moved.put_bytes,
+					figures.exec.busy_ns[EXEC_PUT]);
+		figures.get_gb_s = gb_s(figures.exec.moved.get_bytes,
+					figures.exec.busy_ns[EXEC_GET]);
 	}
 	*ret_figures = figures;
 }

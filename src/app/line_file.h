@@ -2,8 +2,8 @@
 /*
  * A text file, line by line, in bounded memory.
  *
- * Works on pipes too.  A line lies in one buffer that grows to the longest line, at most line_bytes_max;
- * a NUL byte is a byte like any other.  A last line without a newline counts.
+ * Works on pipes too.  A line lies in one buffer that grows to the longest line, at most
+ * line_bytes_max; a NUL byte is a byte like any other.  A last line without a newline counts.
  */
 #ifndef APP_LINE_FILE_H
 #define APP_LINE_FILE_H
@@ -32,8 +32,8 @@ void line_file_close(struct line_file *lines); /* accepts a zeroed struct */
 /**
  * The next line without its newline, valid until the next call.
  *
- * 1 and a line; 0 at the end; KVS_E_FULL when the line is longer than line_bytes_max (line is its number);
- * -errno when reading failed; -ENOMEM.
+ * 1 and a line; 0 at the end; KVS_E_FULL when the line is longer than line_bytes_max (line is its
+ * number); -errno when reading failed; -ENOMEM.
  */
 int line_file_next(struct line_file *lines, const char **ret_line, size_t *ret_bytes);
 

@@ -66,7 +66,8 @@ static int refuse_unknown(const char *name)
 		fprintf(stderr, "kvstrata: \"%.64s\" is not a command; did you mean %s?\n", name,
 			nearest.best);
 	else
-		fprintf(stderr, "kvstrata: \"%.64s\" is not a command; kvstrata --help lists them\n", name);
+		fprintf(stderr,
+			"kvstrata: \"%.64s\" is not a command; kvstrata --help lists them\n", name);
 	return APP_USAGE;
 }
 

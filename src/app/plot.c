@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The picture is written from back to front: paper, grid, axes, lines, markers, legend.  Colours are
- * classes, so that the reader's colour scheme picks between two sets; viewers that know no schemes show
- * the light one.
+ * The picture is written from back to front: paper, grid, axes, lines, markers, legend.  Colours
+ * are classes, so that the reader's colour scheme picks between two sets; viewers that know no
+ * schemes show the light one.
  */
 #include "app/plot.h"
 
@@ -29,9 +29,9 @@ struct axes {
 };
 
 /*
- * Two policies may well agree everywhere, so later lines are dashed or small enough to show what lies below.
- * Colours that people with any of the common colour deficiencies tell apart (Okabe and Ito), lighter on
- * dark paper.
+ * Two policies may well agree everywhere, so later lines are dashed or small enough to show what
+ * lies below.  Colours that people with any of the common colour deficiencies tell apart (Okabe and
+ * Ito), lighter on dark paper.
  */
 static const char style[] =
 	"<style>\n"
@@ -69,7 +69,9 @@ static void put_text(FILE *out, const char *text)
 			fputs("&gt;", out);
 			break;
 		default:
-			/* Bytes past ASCII as well: a file name need not be UTF-8, an SVG has to. */
+			/*
+			 * Bytes past ASCII as well: a file name need not be UTF-8, an SVG has to.
+			 */
 			fputc(*text >= ' ' && *text < 0x7f ? *text : '?', out);
 		}
 	}
@@ -77,7 +79,8 @@ static void put_text(FILE *out, const char *text)
 
 static double x_of(const struct axes *axes, double capacity)
 {
-	return LEFT + (log10(capacity) - axes->log_low) / (axes->log_high - axes->log_low) * (RIGHT - LEFT);
+	return LEFT + (log10(capacity) - axes->log_low) / (axes->log_high - axes->log_low) *
+			      (RIGHT - LEFT);
 }
 
 static double y_of(const struct axes *axes, double ratio)
@@ -236,16 +239,19 @@ static void put_shape(FILE *out, size_t line, double x, double y)
 }
 
 /* A marker tells its numbers to a pointer that rests on it. */
-static void put_marker(FILE *out, size_t l, const struct plot_line *line, const struct plot_point *point,
-		       const struct axes *axes)
+static void put_marker(FILE *out, size_t l, const struct plot_line *line,
+		       const struct plot_point *point, const struct axes *axes)
 {
 	char count[32];
 
 	put_shape(out, l, x_of(axes, (double)point->capacity_blocks), y_of(axes, point->ratio));
 	fputs("><title>", out);
 	put_text(out, line->name);
-	fprintf(out, ", %s blocks: %.2f %%</title></%s>\n", units_format_count(point->capacity_blocks, count),
-		point->ratio * 100, l == 0 ? "circle" : l == 1 ? "rect" : "path");
+	fprintf(out, ", %s blocks: %.2f %%</title></%s>\n",
+		units_format_count(point->capacity_blocks, count), point->ratio * 100,
+		l == 0   ? "circle"
+		: l == 1 ? "rect"
+			 : "path");
 }
 
 static void put_line(FILE *out, size_t l, const struct plot_line *line, const struct axes *axes)
@@ -322,5 +328,7 @@ int plot_write(const char *path, const struct plot *plot, struct kvs_error *err)
 	failed = fflush(out) != 0 || ferror(out) ? errno : 0;
 	if (fclose(out) != 0 && !failed)
 		failed = errno;
-	return failed ? err_set(err, -failed, "plot: cannot write %.120s: %s", path, strerror(failed)) : 0;
+	return failed ? err_set(err, -failed, "plot: cannot write %.120s: %s", path,
+				strerror(failed))
+		      : 0;
 }

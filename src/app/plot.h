@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hit-ratio curves as one SVG file: capacity on a logarithmic axis, ratios from zero, a line a policy.
+ * Hit-ratio curves as one SVG file: capacity on a logarithmic axis, ratios from zero, a line a
+ * policy.
  *
  * Legible in light and dark, and without colour: each line has a marker of its own shape.
  */

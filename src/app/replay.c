@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The replay loop: submit, collect, plan, dispatch, copy, compute.  See replay.h; replay_open.c builds the parts. */
+/*
+ * The replay loop: submit, collect, plan, dispatch, copy, compute.  See replay.h; replay_open.c
+ * builds the parts.
+ */
 #include "app/replay.h"
 
 #include <string.h>
@@ -10,7 +13,10 @@
 /* A sleep is a hint's backup, never a wait for it. */
 #define IDLE_NS UINT64_C(100000000)
 
-/* --- requests in ----------------------------------------------------------------------------------------- */
+/*
+ * --- requests in
+ * -----------------------------------------------------------------------------------------
+ */
 
 /* Look at the next request without submitting it.  1, 0 at the end, or the source's error. */
 static int peek(struct replay *replay, struct kvs_error *err)
@@ -19,8 +25,9 @@ static int peek(struct replay *replay, struct kvs_error *err)
 
 	if (replay->has_next)
 		return 1;
-	if (replay->ended || (replay->set->limit && replay->totals.requests + sched_load(replay->sched).requests >=
-							     replay->set->limit)) {
+	if (replay->ended ||
+	    (replay->set->limit &&
+	     replay->totals.requests + sched_load(replay->sched).requests >= replay->set->limit)) {
 		replay->ended = true;
 		return 0;
 	}
@@ -38,12 +45,14 @@ static uint64_t arrival_ns(const struct replay *replay)
 {
 	if (replay->set->speed <= 0)
 		return replay->start_ns;
-	return replay->start_ns + (uint64_t)((double)replay->next.timestamp_ms * 1e6 / replay->set->speed);
+	return replay->start_ns +
+	       (uint64_t)((double)replay->next.timestamp_ms * 1e6 / replay->set->speed);
 }
 
 /*
- * At full speed the trace's clock is gone, so the replayer paces itself by the store: puts that pile up would be
- * dropped only because time was compressed.  With a clock, what a real engine would drop is dropped.
+ * At full speed the trace's clock is gone, so the replayer paces itself by the store: puts that
+ * pile up would be dropped only because time was compressed.  With a clock, what a real engine
+ * would drop is dropped.
  */
 static bool has_room(const struct replay *replay, uint64_t now_ns)
 {
@@ -98,11 +107,13 @@ static void submit(struct replay *replay)
 		engine_page_tokens(next->page_ids[page], SOURCE_PAGE_TOKENS,
 				   replay->tokens + (size_t)page * SOURCE_PAGE_TOKENS);
 	/* Length and room were checked above. */
-	KVS_ASSERT(sched_submit(replay->sched, next->index, replay->tokens, next->input_tokens, &request, NULL) == 0);
+	KVS_ASSERT(sched_submit(replay->sched, next->index, replay->tokens, next->input_tokens,
+				&request, NULL) == 0);
 	memcpy(ids_of(replay, request), next->page_ids, next->page_count * sizeof(*next->page_ids));
 }
 
-static int submit_arrived(struct replay *replay, uint64_t now_ns, bool *ret_busy, struct kvs_error *err)
+static int submit_arrived(struct replay *replay, uint64_t now_ns, bool *ret_busy,
+			  struct kvs_error *err)
 {
 	int rc;
 
@@ -113,7 +124,10 @@ static int submit_arrived(struct replay *replay, uint64_t now_ns, bool *ret_busy
 	return rc < 0 ? rc : 0;
 }
 
-/* --- a round ----------------------------------------------------------------------------------------------- */
+/*
+ * --- a round
+ * -----------------------------------------------------------------------------------------------
+ */
 
 static bool collect_facts(struct replay *replay)
 {
@@ -133,7 +147,10 @@ static enum op_reason refusal_reason(int code)
 	return code == KVS_E_QUARANTINE ? OP_REASON_QUARANTINE : OP_REASON_QUEUE;
 }
 
-/* A refused op is answered on the spot, so that its ticket does not wait for a fact that never comes. */
+/*
+ * A refused op is answered on the spot, so that its ticket does not wait for a fact that never
+ * comes.
+ */
 static void dispatch(struct replay *replay, const struct op *op)
 {
 	struct fact fact;
@@ -166,11 +183,15 @@ static void count(struct replay *replay, const struct sched_result *result)
 	if (result->considered && result->outcome == TRANSFER_READY)
 		histogram_add(&totals->restore_ns, result->wait_ns);
 	histogram_add(&totals->ttft_store_ns, result->wait_ns + prefill_ns(replay, computed));
-	histogram_add(&totals->ttft_local_ns, prefill_ns(replay, computed + result->tokens[ORIGIN_STORE]));
+	histogram_add(&totals->ttft_local_ns,
+		      prefill_ns(replay, computed + result->tokens[ORIGIN_STORE]));
 	histogram_add(&totals->ttft_none_ns, prefill_ns(replay, result->token_count));
 }
 
-/* The forward pass: check what was restored, compute the rest, and look at all of it once more at the end. */
+/*
+ * The forward pass: check what was restored, compute the rest, and look at all of it once more at
+ * the end.
+ */
 static void forward(struct replay *replay, const struct sched_row *row)
 {
 	const struct engine_prompt prompt = {
@@ -199,7 +220,8 @@ static bool run_plan(struct replay *replay, const struct sched_plan *plan)
 	for (i = 0; i < plan->op_count; i++)
 		dispatch(replay, &plan->ops[i]);
 	for (i = 0; i < plan->copy_count; i++)
-		device_submit(&replay->device, plan->copies[i], sched_copy(replay->sched, plan->copies[i]));
+		device_submit(&replay->device, plan->copies[i],
+			      sched_copy(replay->sched, plan->copies[i]));
 	while (device_poll(&replay->device, &ticket))
 		sched_copied(replay->sched, ticket);
 	for (i = 0; i < plan->row_count; i++)
@@ -228,8 +250,8 @@ static bool at_rest(const struct replay *replay)
 {
 	const struct sched_load load = sched_load(replay->sched);
 
-	return replay->ended && !replay->has_next && load.requests == 0 && load.transfers == 0 && load.copies == 0 &&
-	       load.backups == 0;
+	return replay->ended && !replay->has_next && load.requests == 0 && load.transfers == 0 &&
+	       load.copies == 0 && load.backups == 0;
 }
 
 /* No more requests, and no puts that only wait: what is under way ends. */
@@ -253,7 +275,8 @@ static int round_once(struct replay *replay, struct kvs_error *err)
 	if (os_interrupted() && !replay->totals.interrupted)
 		replay->totals.interrupted = true;
 	/* Quarantine ends all puts: waiting ones would wait for ever. */
-	if (rc < 0 || replay->totals.interrupted || (replay->ended && sched_quarantined(replay->sched)))
+	if (rc < 0 || replay->totals.interrupted ||
+	    (replay->ended && sched_quarantined(replay->sched)))
 		stop(replay);
 	if (!busy && !at_rest(replay))
 		rest(replay, now_ns);
@@ -272,7 +295,8 @@ int replay_run(struct replay *replay, struct kvs_error *err)
 
 		if (failed < 0)
 			rc = failed;
-		progress_update(&progress, source_progress(replay->source), replay->totals.requests, os_now_ns());
+		progress_update(&progress, source_progress(replay->source), replay->totals.requests,
+				os_now_ns());
 	}
 	progress_finish(&progress);
 	replay->totals.seconds_ns = os_now_ns() - replay->start_ns;

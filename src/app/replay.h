@@ -2,8 +2,8 @@
 /*
  * A replay: requests through the whole system with real bytes, the reference engine checking each.
  *
- * One thread is engine and scheduler; the executor's workers are the only others.  The replayer stands where a model
- * server stands: it submits prompts, runs the plans, and reports.
+ * One thread is engine and scheduler; the executor's workers are the only others.  The replayer
+ * stands where a model server stands: it submits prompts, runs the plans, and reports.
  */
 #ifndef APP_REPLAY_H
 #define APP_REPLAY_H
@@ -64,7 +64,7 @@ struct replay {
 	int                           epoll_fd;    /* -1 when nothing is ever waited for */
 	uint32_t                      concurrency;
 	uint32_t                      page_max;
-	uint32_t                      backlog_max; /* waiting puts that hold new requests back at full speed */
+	uint32_t                      backlog_max; /* waiting puts that hold requests back at full speed */
 	uint64_t                     *page_ids;    /* concurrency rows of page_max */
 	void                        **blocks;      /* page_max */
 	int32_t                      *tokens;      /* page_max pages: of the prompt being submitted */
@@ -79,7 +79,10 @@ struct replay {
 int  replay_open(struct replay *replay, const struct replay_settings *set, struct kvs_error *err);
 void replay_close(struct replay *replay);
 
-/* To the end of the source, or of patience.  KVS_E_INVALID: a malformed line; the rest of the system has come to rest. */
+/*
+ * To the end of the source, or of patience.  KVS_E_INVALID: a malformed line; the rest of the
+ * system has come to rest.
+ */
 int replay_run(struct replay *replay, struct kvs_error *err);
 
 /* The report on stdout: one page for people, or one JSON object. */

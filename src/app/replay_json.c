@@ -7,7 +7,10 @@
 
 #include "app/figures.h"
 
-/* json_*_set_new() takes its value over and fails on a NULL one, so a failed allocation surfaces at the end. */
+/*
+ * json_*_set_new() takes its value over and fails on a NULL one, so a failed allocation surfaces at
+ * the end.
+ */
 static json_t *integer(uint64_t value)
 {
 	return json_integer((json_int_t)value);
@@ -15,8 +18,8 @@ static json_t *integer(uint64_t value)
 
 static json_t *percentiles(const struct histogram *ns)
 {
-	return json_pack("{s:f, s:f, s:f}", "p50", (double)histogram_percentile(ns, 50) / 1e6, "p90",
-			 (double)histogram_percentile(ns, 90) / 1e6, "p99",
+	return json_pack("{s:f, s:f, s:f}", "p50", (double)histogram_percentile(ns, 50) / 1e6,
+			 "p90", (double)histogram_percentile(ns, 90) / 1e6, "p99",
 			 (double)histogram_percentile(ns, 99) / 1e6);
 }
 
@@ -34,8 +37,9 @@ static json_t *origins(const struct replay_totals *totals)
 
 	for (origin = 0; origin < ORIGIN_COUNT; origin++)
 		json_object_set_new(object, origin_names[origin],
-				    json_pack("{s:I, s:I}", "blocks", (json_int_t)totals->origin_blocks[origin],
-					      "tokens", (json_int_t)totals->origin_tokens[origin]));
+				    json_pack("{s:I, s:I}", "blocks",
+					      (json_int_t)totals->origin_blocks[origin], "tokens",
+					      (json_int_t)totals->origin_tokens[origin]));
 	return object;
 }
 
@@ -53,11 +57,13 @@ static json_t *store(const struct figures *figures)
 {
 	const struct exec_moved *const moved = &figures->exec.moved;
 
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:I, s:I, s:I}", "puts", (json_int_t)moved->put_keys,
-			 "puts_new", (json_int_t)moved->put_new_keys, "gets", (json_int_t)moved->get_keys, "put_bytes",
-			 (json_int_t)moved->put_bytes, "get_bytes", (json_int_t)moved->get_bytes, "put_gb_s",
-			 figures->put_gb_s, "get_gb_s", figures->get_gb_s, "corrupt", (json_int_t)moved->corrupt_keys,
-			 "capacity_bytes", (json_int_t)figures->store.capacity_bytes, "used_bytes",
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:I, s:I, s:I}", "puts",
+			 (json_int_t)moved->put_keys, "puts_new", (json_int_t)moved->put_new_keys,
+			 "gets", (json_int_t)moved->get_keys, "put_bytes",
+			 (json_int_t)moved->put_bytes, "get_bytes", (json_int_t)moved->get_bytes,
+			 "put_gb_s", figures->put_gb_s, "get_gb_s", figures->get_gb_s, "corrupt",
+			 (json_int_t)moved->corrupt_keys, "capacity_bytes",
+			 (json_int_t)figures->store.capacity_bytes, "used_bytes",
 			 (json_int_t)figures->store.used_bytes);
 }
 
@@ -75,9 +81,11 @@ static json_t *whole(const struct replay *replay, const struct figures *figures)
 	json_object_set_new(object, "store", store(figures));
 	json_object_set_new(object, "restore_ms", percentiles(&totals->restore_ns));
 	json_object_set_new(object, "ttft_model_ms",
-			    json_pack("{s:o, s:o, s:o}", "with_store", ttft(&totals->ttft_store_ns), "without_store",
-				      ttft(&totals->ttft_local_ns), "recompute", ttft(&totals->ttft_none_ns)));
-	json_object_set_new(object, "fallbacks", reasons(figures->fallbacks, figures->fallback_count));
+			    json_pack("{s:o, s:o, s:o}", "with_store", ttft(&totals->ttft_store_ns),
+				      "without_store", ttft(&totals->ttft_local_ns), "recompute",
+				      ttft(&totals->ttft_none_ns)));
+	json_object_set_new(object, "fallbacks",
+			    reasons(figures->fallbacks, figures->fallback_count));
 	json_object_set_new(object, "drops", reasons(figures->drops, figures->drop_count));
 	json_object_set_new(object, "seconds", json_real(figures->seconds));
 	json_object_set_new(object, "seed", integer(replay->set->seed));

@@ -8,11 +8,11 @@
 #include "app/figures.h"
 
 /* One counter; err keeps the first failure. */
-static int counter(struct metrics *metrics, const char *name, const char *label, const char *help, uint64_t value,
-		   struct kvs_error *err)
+static int counter(struct metrics *metrics, const char *name, const char *label, const char *help,
+		   uint64_t value, struct kvs_error *err)
 {
 	_Atomic uint64_t *cell;
-	const int         rc = metrics_value(metrics, METRIC_COUNTER, name, label, help, 1, &cell, err);
+	const int rc = metrics_value(metrics, METRIC_COUNTER, name, label, help, 1, &cell, err);
 
 	if (rc == 0)
 		atomic_store(cell, value);
@@ -44,36 +44,44 @@ static int fill(struct metrics *metrics, const struct replay *replay, const stru
 		uint64_t    value;
 	} counters[] = {
 		{ "kvstrata_requests_total", "Requests served.", totals->requests },
-		{ "kvstrata_put_keys_total", "Keys stored or found there already by a put.", moved->put_keys },
+		{ "kvstrata_put_keys_total", "Keys stored or found there already by a put.",
+		  moved->put_keys },
 		{ "kvstrata_put_new_keys_total", "Keys newly written.", moved->put_new_keys },
-		{ "kvstrata_put_bytes_total", "Payload of the newly written keys.", moved->put_bytes },
+		{ "kvstrata_put_bytes_total", "Payload of the newly written keys.",
+		  moved->put_bytes },
 		{ "kvstrata_get_keys_total", "Keys read whole and verified.", moved->get_keys },
 		{ "kvstrata_get_bytes_total", "Payload of those.", moved->get_bytes },
-		{ "kvstrata_corrupt_keys_total", "Keys whose stored bytes failed verification.", moved->corrupt_keys },
+		{ "kvstrata_corrupt_keys_total", "Keys whose stored bytes failed verification.",
+		  moved->corrupt_keys },
 		{ "kvstrata_rows_checked_total", "KV rows the reference engine checked.",
 		  replay->engine.rows_checked },
-		{ "kvstrata_wrong_bytes_total", "Bytes of them that were wrong.", replay->engine.wrong_bytes },
+		{ "kvstrata_wrong_bytes_total", "Bytes of them that were wrong.",
+		  replay->engine.wrong_bytes },
 	};
 	int    rc = 0;
 	size_t i;
 
 	for (i = 0; rc == 0 && i < ARRAY_COUNT(counters); i++)
-		rc = counter(metrics, counters[i].name, NULL, counters[i].help, counters[i].value, err);
+		rc = counter(metrics, counters[i].name, NULL, counters[i].help, counters[i].value,
+			     err);
 	for (i = 0; i < ORIGIN_COUNT; i++)
 		origins[i] = (struct figure){ origin_names[i], totals->origin_blocks[i] };
 	if (rc == 0)
-		rc = labelled(metrics, "kvstrata_prompt_blocks_total", "origin", "Blocks of prompts by where they came from.",
-			      origins, ORIGIN_COUNT, err);
+		rc = labelled(metrics, "kvstrata_prompt_blocks_total", "origin",
+			      "Blocks of prompts by where they came from.", origins, ORIGIN_COUNT,
+			      err);
 	if (rc == 0)
-		rc = labelled(metrics, "kvstrata_fallbacks_total", "reason", "Requests that went on without the store.",
-			      figures->fallbacks, figures->fallback_count, err);
+		rc = labelled(metrics, "kvstrata_fallbacks_total", "reason",
+			      "Requests that went on without the store.", figures->fallbacks,
+			      figures->fallback_count, err);
 	if (rc == 0)
 		rc = labelled(metrics, "kvstrata_dropped_backup_keys_total", "reason",
-			      "Computed blocks that did not reach the store, by occurrence.", figures->drops,
-			      figures->drop_count, err);
+			      "Computed blocks that did not reach the store, by occurrence.",
+			      figures->drops, figures->drop_count, err);
 	if (rc == 0)
-		rc = metrics_histogram(metrics, "kvstrata_restore_seconds", "Query to ready, of reads that brought something.",
-				       1e-9, &totals->restore_ns, err);
+		rc = metrics_histogram(metrics, "kvstrata_restore_seconds",
+				       "Query to ready, of reads that brought something.", 1e-9,
+				       &totals->restore_ns, err);
 	return rc;
 }
 

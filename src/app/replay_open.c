@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening and closing a replay: arena, device, store, executor, scheduler, engine, in that order and back. */
+/*
+ * Opening and closing a replay: arena, device, store, executor, scheduler, engine, in that order
+ * and back.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -11,7 +14,10 @@
 /* Two million tokens in one prompt; what a slot's tables hold is bounded by it. */
 #define PAGE_MAX 4096u
 
-/* 64 transactions, half of them puts of 16 blocks: enough to keep a drive busy, little enough to hold. */
+/*
+ * 64 transactions, half of them puts of 16 blocks: enough to keep a drive busy, little enough to
+ * hold.
+ */
 #define OP_CREDITS 64u
 #define PUT_KEYS 16u
 #define BACKUP_QUEUE 4096u
@@ -32,7 +38,8 @@ static int open_source(struct replay *replay, struct kvs_error *err)
 
 	if (set->trace)
 		return source_open_trace(set->trace, &replay->source, err);
-	return source_open_generated(set->seed, set->limit ? set->limit : GENERATED_REQUESTS, &replay->source, err);
+	return source_open_generated(set->seed, set->limit ? set->limit : GENERATED_REQUESTS,
+				     &replay->source, err);
 }
 
 /* An explicit size that does not fit is refused before anything is touched. */
@@ -42,11 +49,13 @@ static int check_memory(const struct replay_settings *set, struct kvs_error *err
 	const uint64_t need = (set->host_blocks + set->device_blocks) * set->block_bytes;
 
 	if (have && need > have)
-		return err_set(err, KVS_E_INVALID,
-			       "host_blocks, device_blocks: %llu and %llu blocks of %llu bytes are %llu bytes; this machine has %llu",
-			       (unsigned long long)set->host_blocks, (unsigned long long)set->device_blocks,
-			       (unsigned long long)set->block_bytes, (unsigned long long)need,
-			       (unsigned long long)have);
+		return err_set(
+			err, KVS_E_INVALID,
+			"host_blocks, device_blocks: %llu and %llu blocks of %llu bytes are %llu bytes; this machine has %llu",
+			(unsigned long long)set->host_blocks,
+			(unsigned long long)set->device_blocks,
+			(unsigned long long)set->block_bytes, (unsigned long long)need,
+			(unsigned long long)have);
 	return 0;
 }
 
@@ -56,9 +65,11 @@ static int open_memory(struct replay *replay, struct kvs_error *err)
 	int                                 rc = check_memory(set, err);
 
 	if (rc == 0)
-		rc = arena_open(arena_part_bytes(set->block_bytes, (uint32_t)set->host_blocks), &replay->arena, err);
+		rc = arena_open(arena_part_bytes(set->block_bytes, (uint32_t)set->host_blocks),
+				&replay->arena, err);
 	if (rc == 0)
-		rc = arena_carve(replay->arena, set->block_bytes, (uint32_t)set->host_blocks, &replay->host, err);
+		rc = arena_carve(replay->arena, set->block_bytes, (uint32_t)set->host_blocks,
+				 &replay->host, err);
 	if (rc == 0)
 		rc = device_open(&replay->device, (uint32_t)set->device_blocks, &replay->host,
 				 3 * replay->concurrency, err);
@@ -71,7 +82,8 @@ static int open_store(struct replay *replay, struct kvs_error *err)
 		.limits = { .outstanding_max = OP_CREDITS, .queue_max = OP_CREDITS },
 		.workers = { [EXEC_QUERY] = 1, [EXEC_GET] = 4, [EXEC_PUT] = 4 },
 	};
-	int rc = store_open(replay->set->store, replay->set->block_bytes, replay->set->policy, &replay->store, err);
+	int rc = store_open(replay->set->store, replay->set->block_bytes, replay->set->policy,
+			    &replay->store, err);
 
 	if (rc < 0 || !replay->store)
 		return rc;
@@ -119,7 +131,8 @@ static int open_buffers(struct replay *replay, struct kvs_error *err)
 	replay->tokens = calloc(page_max * SOURCE_PAGE_TOKENS, sizeof(*replay->tokens));
 	replay->facts = calloc(OP_CREDITS, sizeof(*replay->facts));
 	if (!replay->page_ids || !replay->blocks || !replay->tokens || !replay->facts)
-		return err_set(err, -ENOMEM, "no memory for %u concurrent requests", replay->concurrency);
+		return err_set(err, -ENOMEM, "no memory for %u concurrent requests",
+			       replay->concurrency);
 	return 0;
 }
 
@@ -140,13 +153,17 @@ static int open_epoll(struct replay *replay, struct kvs_error *err)
 
 int replay_open(struct replay *replay, const struct replay_settings *set, struct kvs_error *err)
 {
-	static int (*const steps[])(struct replay *, struct kvs_error *) = { open_source, open_memory, open_store,
-									     open_sched, open_buffers, open_epoll };
+	static int (*const steps[])(struct replay *,
+				    struct kvs_error *) = { open_source, open_memory,  open_store,
+							    open_sched,  open_buffers, open_epoll };
 	size_t i;
 
-	*replay = (struct replay){ .set = set, .epoll_fd = -1, .concurrency = (uint32_t)set->concurrency,
+	*replay = (struct replay){ .set = set,
+				   .epoll_fd = -1,
+				   .concurrency = (uint32_t)set->concurrency,
 				   .page_max = least(set->device_blocks, PAGE_MAX),
-				   .backlog_max = least(set->host_blocks / 16 + 1, BACKUP_QUEUE / 2) };
+				   .backlog_max = least(set->host_blocks / 16 + 1,
+							BACKUP_QUEUE / 2) };
 	engine_init(&replay->engine, SOURCE_PAGE_TOKENS, set->block_bytes);
 	for (i = 0; i < ARRAY_COUNT(steps); i++) {
 		const int rc = steps[i](replay, err);

@@ -22,10 +22,12 @@ static void print_head(const struct replay *replay, const struct figures *figure
 	const struct replay_totals *const totals = &replay->totals;
 	char                              requests[32], blocks[32], tokens[32], block[32];
 
-	printf("%s%s requests, %s blocks of %s, %s tokens in %.1f s", totals->interrupted ? "interrupted after " : "",
-	       units_format_count(totals->requests, requests), units_format_count(totals->blocks, blocks),
-	       units_format_size(replay->set->block_bytes, block), units_format_count(totals->tokens, tokens),
-	       figures->seconds);
+	printf("%s%s requests, %s blocks of %s, %s tokens in %.1f s",
+	       totals->interrupted ? "interrupted after " : "",
+	       units_format_count(totals->requests, requests),
+	       units_format_count(totals->blocks, blocks),
+	       units_format_size(replay->set->block_bytes, block),
+	       units_format_count(totals->tokens, tokens), figures->seconds);
 	if (!replay->set->trace)
 		printf(" (seed %" PRIu64 ")", replay->set->seed);
 	printf("\n");
@@ -67,7 +69,8 @@ static void print_moves(const struct replay *replay, const struct figures *figur
 	print_way("host to store", moved->put_bytes, figures->put_gb_s);
 	print_way("store to host", moved->get_bytes, figures->get_gb_s);
 	printf("  puts %s (%s new), gets %s, corrupt %" PRIu64 "; store holds %s of %s\n",
-	       units_format_count(moved->put_keys, puts), units_format_count(moved->put_new_keys, fresh),
+	       units_format_count(moved->put_keys, puts),
+	       units_format_count(moved->put_new_keys, fresh),
 	       units_format_count(moved->get_keys, gets), moved->corrupt_keys,
 	       units_format_size(figures->store.used_bytes, used),
 	       units_format_size(figures->store.capacity_bytes, capacity));
@@ -75,8 +78,8 @@ static void print_moves(const struct replay *replay, const struct figures *figur
 
 static void print_ttft(const char *name, const struct histogram *ns)
 {
-	printf("  %-22s  %10.1f  %10.1f  %10.1f\n", name, histogram_mean(ns) / 1e6, ms(histogram_percentile(ns, 50)),
-	       ms(histogram_percentile(ns, 99)));
+	printf("  %-22s  %10.1f  %10.1f  %10.1f\n", name, histogram_mean(ns) / 1e6,
+	       ms(histogram_percentile(ns, 50)), ms(histogram_percentile(ns, 99)));
 }
 
 static void print_times(const struct replay *replay)
@@ -88,7 +91,8 @@ static void print_times(const struct replay *replay)
 		       ms(histogram_percentile(&totals->restore_ns, 50)),
 		       ms(histogram_percentile(&totals->restore_ns, 90)),
 		       ms(histogram_percentile(&totals->restore_ns, 99)));
-	printf("\ntime to first token, modelled at %.0f tokens/s, ms\n", replay->set->prefill_tokens_per_s);
+	printf("\ntime to first token, modelled at %.0f tokens/s, ms\n",
+	       replay->set->prefill_tokens_per_s);
 	printf("  %-22s  %10s  %10s  %10s\n", "", "mean", "p50", "p99");
 	if (replay->store)
 		print_ttft("with the store", &totals->ttft_store_ns);
@@ -107,7 +111,8 @@ static void print_reasons(const char *title, const struct figure *figures, uint3
 
 		if (figures[i].count == 0)
 			continue;
-		printf("%s %s %s", any ? "," : "", figures[i].name, units_format_count(figures[i].count, text));
+		printf("%s %s %s", any ? "," : "", figures[i].name,
+		       units_format_count(figures[i].count, text));
 		any = true;
 	}
 	printf("%s\n", any ? "" : " none");
@@ -140,10 +145,11 @@ void replay_print(const struct replay *replay)
 	print_moves(replay, &figures);
 	print_times(replay);
 	printf("\n");
-	print_reasons("requests that went without the store:", figures.fallbacks, figures.fallback_count);
+	print_reasons("requests that went without the store:", figures.fallbacks,
+		      figures.fallback_count);
 	print_reasons("blocks that did not get there:       ", figures.drops, figures.drop_count);
-	printf("rows checked: %s, wrong bytes: %" PRIu64 "\n", units_format_count(replay->engine.rows_checked, rows),
-	       replay->engine.wrong_bytes);
+	printf("rows checked: %s, wrong bytes: %" PRIu64 "\n",
+	       units_format_count(replay->engine.rows_checked, rows), replay->engine.wrong_bytes);
 	print_memory(replay, &figures);
 	fflush(stdout);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A page in the cache is a slot: its id in ids, found through the map, its place in the order kept by
- * evict.  Slots are taken in order until the capacity is reached; from then on a newcomer gets the slot
- * of who left.
+ * A page in the cache is a slot: its id in ids, found through the map, its place in the order kept
+ * by evict.  Slots are taken in order until the capacity is reached; from then on a newcomer gets
+ * the slot of who left.
  */
 #include "app/simulate.h"
 
@@ -40,8 +40,8 @@ static uint32_t next_room(const struct simulate *sim)
 }
 
 /*
- * Room for twice the pages, at most the capacity.  A map has no iteration, so a new one is filled from
- * the slots.
+ * Room for twice the pages, at most the capacity.  A map has no iteration, so a new one is filled
+ * from the slots.
  */
 static int grow(struct simulate *sim, struct kvs_error *err)
 {
@@ -138,7 +138,8 @@ static int take_slot(struct simulate *sim, uint32_t *ret_slot, struct kvs_error 
 	return 0;
 }
 
-static int enter(struct simulate *sim, uint64_t id, uint64_t hash, uint32_t *ret_slot, struct kvs_error *err)
+static int enter(struct simulate *sim, uint64_t id, uint64_t hash, uint32_t *ret_slot,
+		 struct kvs_error *err)
 {
 	const int code = take_slot(sim, ret_slot, err);
 
@@ -176,8 +177,11 @@ static int walk(struct simulate *sim, const struct source_request *request, cons
 	return 0;
 }
 
-/* A request longer than the cache pushed its own first pages out: their slots hold others by now. */
-static void settle(struct simulate *sim, const struct source_request *request, const uint64_t *hashes)
+/*
+ * A request longer than the cache pushed its own first pages out: their slots hold others by now.
+ */
+static void settle(struct simulate *sim, const struct source_request *request,
+		   const uint64_t *hashes)
 {
 	uint32_t i;
 
@@ -198,7 +202,8 @@ static int make_chain_room(struct simulate *sim, uint32_t count, struct kvs_erro
 		return 0;
 	chain = realloc(sim->chain, (size_t)count * 2 * sizeof(*chain));
 	if (!chain)
-		return err_set(err, -ENOMEM, "hash_ids: no memory for a request of %u blocks", count);
+		return err_set(err, -ENOMEM, "hash_ids: no memory for a request of %u blocks",
+			       count);
 	sim->chain = chain;
 	sim->chain_room = count * 2;
 	return 0;
@@ -211,8 +216,8 @@ static uint64_t tokens_of(const struct source_request *request, uint32_t pages)
 	return tokens < request->input_tokens ? tokens : request->input_tokens;
 }
 
-int simulate_request(struct simulate *sim, const struct source_request *request, const uint64_t *hashes,
-		     struct kvs_error *err)
+int simulate_request(struct simulate *sim, const struct source_request *request,
+		     const uint64_t *hashes, struct kvs_error *err)
 {
 	uint32_t hits = 0;
 	int      code = make_chain_room(sim, request->page_count, err);

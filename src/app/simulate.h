@@ -3,12 +3,13 @@
  * One cache under one policy, without bytes: which pages of a request would have been hits.
  *
  *   1. Look-up: pages from the first on are hits and are used, up to the first that is absent.
- *   2. Insert: the remaining pages in order; one that is present is used, one that is absent enters, and
+ *   2.  Insert: the remaining pages in order; one that is present is used, one that is absent
+ *   enters, and
  *      whoever the policy names leaves when the cache is full, be it a page of this very request.
  *      Nothing is pinned.  3. The policy is told the request's chain (lru-leaf orders it).
  *
- * Limits   Memory grows by doubling with the distinct pages seen, up to the capacity; never with the
- *          trace's length.
+ * Limits   Memory grows by doubling with the distinct pages seen, up to the capacity; never with
+ *          the trace's length.
  * Cost     O(1) a page.
  * Threads  None of its own: the owner's.
  */
@@ -42,14 +43,17 @@ int  simulate_open(const char *policy, uint64_t capacity_blocks, struct simulate
 void simulate_close(struct simulate *simulate);
 
 /*
- * What simulate_request() wants beside the request: a hash of each page id, made once for any number of
- * caches.
+ * What simulate_request() wants beside the request: a hash of each page id, made once for any
+ * number of caches.
  */
 void simulate_hash(const struct source_request *request, uint64_t *ret_hashes);
 
-/* Count one request.  -ENOMEM, or KVS_E_FULL when an unlimited cache passes SIMULATE_CAPACITY_MAX pages. */
-int simulate_request(struct simulate *simulate, const struct source_request *request, const uint64_t *hashes,
-		     struct kvs_error *err);
+/*
+ * Count one request.  -ENOMEM, or KVS_E_FULL when an unlimited cache passes SIMULATE_CAPACITY_MAX
+ * pages.
+ */
+int simulate_request(struct simulate *simulate, const struct source_request *request,
+		     const uint64_t *hashes, struct kvs_error *err);
 
 struct simulate_counts simulate_counts(const struct simulate *simulate);
 

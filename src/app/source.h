@@ -2,9 +2,9 @@
 /*
  * Where requests come from: a trace file, or a seeded generator of multi-turn conversations.
  *
- * A request names its prompt by page ids: one id a page of SOURCE_PAGE_TOKENS tokens, the last page may be
- * partial; equal ids mean equal prefixes up to and including that page.  Requests are streamed: memory does
- * not grow with the trace.
+ * A request names its prompt by page ids: one id a page of SOURCE_PAGE_TOKENS tokens, the last page
+ * may be partial; equal ids mean equal prefixes up to and including that page.  Requests are
+ * streamed: memory does not grow with the trace.
  */
 #ifndef APP_SOURCE_H
 #define APP_SOURCE_H
@@ -15,7 +15,9 @@
 
 #define SOURCE_PAGE_TOKENS 512u
 
-/* A prompt of 2^20 pages is half a billion tokens; a line past it is a damaged file, not a request. */
+/*
+ * A prompt of 2^20 pages is half a billion tokens; a line past it is a damaged file, not a request.
+ */
 #define SOURCE_PAGES_MAX (1u << 20)
 
 struct source_request {
@@ -32,7 +34,9 @@ struct source;
 /* JSON lines as in the Mooncake traces.  Errors: -errno naming the file. */
 int source_open_trace(const char *path, struct source **ret_source, struct kvs_error *err);
 
-/* Multi-turn conversations over a few shared system prompts; the same seed gives the same requests. */
+/*
+ * Multi-turn conversations over a few shared system prompts; the same seed gives the same requests.
+ */
 int source_open_generated(uint64_t seed, uint64_t request_count, struct source **ret_source,
 			  struct kvs_error *err);
 

@@ -2,13 +2,14 @@
 /*
  * Requests from a seed: people in long conversations with a few assistants.
  *
- * An assistant is a shared system prompt; some are far more popular than others.  Conversations arrive
- * over time and take turns: each prompt is everything said so far plus a new message, and the answer
- * becomes history.  Most messages are short, some carry a document, and that makes the long tail.
+ * An assistant is a shared system prompt; some are far more popular than others.  Conversations
+ * arrive over time and take turns: each prompt is everything said so far plus a new message, and
+ * the answer becomes history.  Most messages are short, some carry a document, and that makes the
+ * long tail.
  *
- * No text exists, so no history is kept: the id of a page follows from who wrote it.  A page that lies in
- * the system prompt altogether belongs to the assistant; any later full page to the conversation, the
- * same in every turn; a partial last page to its turn alone.
+ * No text exists, so no history is kept: the id of a page follows from who wrote it.  A page that
+ * lies in the system prompt altogether belongs to the assistant; any later full page to the
+ * conversation, the same in every turn; a partial last page to its turn alone.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +20,10 @@
 /* Arrivals wait while so many talk: 70 are usual at the rates below. */
 #define CONVERSATIONS_MAX 128
 
-/* The window of the model that is spoken to: a conversation ends before its next prompt would outgrow it. */
+/*
+ * The window of the model that is spoken to: a conversation ends before its next prompt would
+ * outgrow it.
+ */
 #define PROMPT_TOKENS_MAX 61440u
 #define PAGES_MAX (PROMPT_TOKENS_MAX / SOURCE_PAGE_TOKENS)
 
@@ -67,8 +71,8 @@ static uint64_t page_id(const struct generated *gen, uint64_t writer, uint64_t p
 }
 
 /*
- * low times a power of two below 2^octaves, and as much again: small values are common, large ones not
- * rare.
+ * low times a power of two below 2^octaves, and as much again: small values are common, large ones
+ * not rare.
  */
 static uint64_t log_uniform(struct prng *prng, uint64_t low, uint64_t octaves)
 {
@@ -153,7 +157,8 @@ static struct conversation *next_speaker(struct generated *gen)
 static void name_pages(struct generated *gen, const struct conversation *talk, uint32_t page_count)
 {
 	const uint64_t full_pages = talk->tokens / SOURCE_PAGE_TOKENS;
-	const uint64_t shared_pages = assistants[talk->assistant].prompt_tokens / SOURCE_PAGE_TOKENS;
+	const uint64_t shared_pages = assistants[talk->assistant].prompt_tokens /
+				      SOURCE_PAGE_TOKENS;
 	uint32_t       i;
 
 	for (i = 0; i < page_count; i++) {
@@ -166,7 +171,8 @@ static void name_pages(struct generated *gen, const struct conversation *talk, u
 /* The answer is read and thought about; one time in six something else comes between. */
 static void think(struct generated *gen, struct conversation *talk, uint64_t answer_tokens)
 {
-	const uint64_t pause_mean_ms = prng_chance(&gen->prng, 1, 6) ? BREAK_MEAN_MS : THINK_MEAN_MS;
+	const uint64_t pause_mean_ms = prng_chance(&gen->prng, 1, 6) ? BREAK_MEAN_MS
+								     : THINK_MEAN_MS;
 
 	talk->tokens += answer_tokens;
 	talk->next_ms += answer_tokens * MS_PER_ANSWER_TOKEN + 1000 +
@@ -182,7 +188,8 @@ static uint64_t draw_answer(struct prng *prng)
 	return tokens < ANSWER_TOKENS_MAX ? tokens : ANSWER_TOKENS_MAX;
 }
 
-static int generated_next(struct source *source, struct source_request *ret_request, struct kvs_error *err)
+static int generated_next(struct source *source, struct source_request *ret_request,
+			  struct kvs_error *err)
 {
 	struct generated    *gen = (struct generated *)source;
 	struct conversation *talk;
@@ -205,7 +212,8 @@ static int generated_next(struct source *source, struct source_request *ret_requ
 		.timestamp_ms = talk->next_ms,
 		.input_tokens = talk->tokens,
 		.output_tokens = draw_answer(&gen->prng),
-		.page_count = (uint32_t)((talk->tokens + SOURCE_PAGE_TOKENS - 1) / SOURCE_PAGE_TOKENS),
+		.page_count =
+			(uint32_t)((talk->tokens + SOURCE_PAGE_TOKENS - 1) / SOURCE_PAGE_TOKENS),
 		.page_ids = gen->ids,
 	};
 	KVS_ASSERT_CMP(ret_request->page_count, <=, PAGES_MAX);
@@ -226,7 +234,8 @@ static void generated_close(struct source *source)
 	free(source);
 }
 
-static const struct source_kind generated_kind = { generated_next, generated_progress, generated_close };
+static const struct source_kind generated_kind = { generated_next, generated_progress,
+						   generated_close };
 
 int source_open_generated(uint64_t seed, uint64_t request_count, struct source **ret_source,
 			  struct kvs_error *err)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside the sources: what a kind of source provides.  Each kind embeds struct source as its first member.
+ * Inside the sources: what a kind of source provides.  Each kind embeds struct source as its first
+ * member.
  */
 #ifndef APP_SOURCE_KIND_H
 #define APP_SOURCE_KIND_H
@@ -8,7 +9,8 @@
 #include "app/source.h"
 
 struct source_kind {
-	int (*next)(struct source *source, struct source_request *ret_request, struct kvs_error *err);
+	int (*next)(struct source *source, struct source_request *ret_request,
+		    struct kvs_error *err);
 	double (*progress)(const struct source *source);
 	void (*close)(struct source *source);
 };

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests from a trace file: one JSON object a line, keys timestamp, input_length, output_length, hash_ids.
+ * Requests from a trace file: one JSON object a line, keys timestamp, input_length, output_length,
+ * hash_ids.
  *
- * Other keys are ignored, as traces grow them; these four are checked strictly.  What is not checked is
- * that equal ids stand behind equal prefixes: that would need memory for the whole trace.
+ * Other keys are ignored, as traces grow them; these four are checked strictly.  What is not
+ * checked is that equal ids stand behind equal prefixes: that would need memory for the whole
+ * trace.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -14,7 +16,10 @@
 #include "app/line_file.h"
 #include "app/source_kind.h"
 
-/* An id of 20 digits, a comma and a blank for each page, and as much again for whatever else a line holds. */
+/*
+ * An id of 20 digits, a comma and a blank for each page, and as much again for whatever else a line
+ * holds.
+ */
 #define LINE_BYTES_MAX ((size_t)SOURCE_PAGES_MAX * 44)
 
 #define TOKENS_MAX ((json_int_t)SOURCE_PAGES_MAX * SOURCE_PAGE_TOKENS)
@@ -62,12 +67,13 @@ static const char *quote(const json_t *value, char buffer[32])
 	return buffer;
 }
 
-static int want_integer(const char *field, const json_t *value, json_int_t min, json_int_t max, uint64_t *ret,
-			struct kvs_error *err)
+static int want_integer(const char *field, const json_t *value, json_int_t min, json_int_t max,
+			uint64_t *ret, struct kvs_error *err)
 {
 	char buffer[32];
 
-	if (!json_is_integer(value) || json_integer_value(value) < min || json_integer_value(value) > max) {
+	if (!json_is_integer(value) || json_integer_value(value) < min ||
+	    json_integer_value(value) > max) {
 		return err_set(err, KVS_E_INVALID,
 			       "%s: %s is not an integer from %" PRId64 " to %" PRId64, field,
 			       quote(value, buffer), (int64_t)min, (int64_t)max);
@@ -90,8 +96,8 @@ static json_t *want_key(const json_t *object, const char *key, struct kvs_error 
 	return value;
 }
 
-static int want_number(const json_t *object, const char *key, json_int_t min, json_int_t max, uint64_t *ret,
-		       struct kvs_error *err)
+static int want_number(const json_t *object, const char *key, json_int_t min, json_int_t max,
+		       uint64_t *ret, struct kvs_error *err)
 {
 	const json_t *value = want_key(object, key, err);
 
@@ -118,7 +124,8 @@ static int make_id_room(struct trace *trace, uint32_t count, struct kvs_error *e
 static int read_ids(struct trace *trace, const json_t *object, struct source_request *request,
 		    struct kvs_error *err)
 {
-	const uint64_t expected = (request->input_tokens + SOURCE_PAGE_TOKENS - 1) / SOURCE_PAGE_TOKENS;
+	const uint64_t expected = (request->input_tokens + SOURCE_PAGE_TOKENS - 1) /
+				  SOURCE_PAGE_TOKENS;
 	const json_t  *ids = want_key(object, "hash_ids", err);
 	uint32_t       i;
 	int            code;
@@ -136,7 +143,8 @@ static int read_ids(struct trace *trace, const json_t *object, struct source_req
 	}
 	code = make_id_room(trace, (uint32_t)expected, err);
 	for (i = 0; code == 0 && i < expected; i++)
-		code = want_integer("hash_ids", json_array_get(ids, i), 0, INT64_MAX, &trace->ids[i], err);
+		code = want_integer("hash_ids", json_array_get(ids, i), 0, INT64_MAX,
+				    &trace->ids[i], err);
 	request->page_count = (uint32_t)expected;
 	request->page_ids = trace->ids;
 	return code;
@@ -148,10 +156,14 @@ static int read_request(struct trace *trace, const json_t *object, struct source
 	int code;
 
 	if (!json_is_object(object))
-		return err_set(err, KVS_E_INVALID, "not a JSON object; expected one request a line");
-	if ((code = want_number(object, "timestamp", 0, TIMESTAMP_MS_MAX, &request->timestamp_ms, err)) < 0 ||
-	    (code = want_number(object, "input_length", 1, TOKENS_MAX, &request->input_tokens, err)) < 0 ||
-	    (code = want_number(object, "output_length", 0, TOKENS_MAX, &request->output_tokens, err)) < 0)
+		return err_set(err, KVS_E_INVALID,
+			       "not a JSON object; expected one request a line");
+	if ((code = want_number(object, "timestamp", 0, TIMESTAMP_MS_MAX, &request->timestamp_ms,
+				err)) < 0 ||
+	    (code = want_number(object, "input_length", 1, TOKENS_MAX, &request->input_tokens,
+				err)) < 0 ||
+	    (code = want_number(object, "output_length", 0, TOKENS_MAX, &request->output_tokens,
+				err)) < 0)
 		return code;
 	if (request->timestamp_ms < trace->timestamp_ms) {
 		return err_set(err, KVS_E_INVALID,
@@ -162,11 +174,11 @@ static int read_request(struct trace *trace, const json_t *object, struct source
 }
 
 /*
- * jansson costs 60 ms for the 12,031 lines and 288,500 ids of an hour of chat, so a parser of our own is
- * not worth it.
+ * jansson costs 60 ms for the 12,031 lines and 288,500 ids of an hour of chat, so a parser of our
+ * own is not worth it.
  */
-static int parse(struct trace *trace, const char *line, size_t bytes, struct source_request *ret_request,
-		 struct kvs_error *err)
+static int parse(struct trace *trace, const char *line, size_t bytes,
+		 struct source_request *ret_request, struct kvs_error *err)
 {
 	struct source_request request = { .index = trace->request_count };
 	json_error_t          where;
@@ -197,7 +209,8 @@ static bool is_blank(const char *line, size_t bytes)
 }
 
 /* 1 and a line, 0 at the end.  Blank lines may close a file, but not stand between requests. */
-static int next_line(struct trace *trace, const char **ret_line, size_t *ret_bytes, struct kvs_error *err)
+static int next_line(struct trace *trace, const char **ret_line, size_t *ret_bytes,
+		     struct kvs_error *err)
 {
 	int code;
 
@@ -223,7 +236,8 @@ static int next_line(struct trace *trace, const char **ret_line, size_t *ret_byt
 	return code;
 }
 
-static int trace_next(struct source *source, struct source_request *ret_request, struct kvs_error *err)
+static int trace_next(struct source *source, struct source_request *ret_request,
+		      struct kvs_error *err)
 {
 	struct trace *trace = (struct trace *)source;
 	const char   *line;

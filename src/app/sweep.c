@@ -52,8 +52,8 @@ static int add_policy(struct sweep_axes *axes, const char *item, struct kvs_erro
 	struct evict *evict;
 	size_t        i;
 	/*
-	 * The order itself says whether it knows the name, in the words of every other option that takes
-	 * one.
+	 * The order itself says whether it knows the name, in the words of every other option that
+	 * takes one.
 	 */
 	const int     code = evict_open(item, 1, &evict, err);
 
@@ -73,7 +73,8 @@ static int add_policy(struct sweep_axes *axes, const char *item, struct kvs_erro
 	return 0;
 }
 
-static int each_item(const char *list, int (*add)(struct sweep_axes *, const char *, struct kvs_error *),
+static int each_item(const char *list,
+		     int (*add)(struct sweep_axes *, const char *, struct kvs_error *),
 		     struct sweep_axes *axes, struct kvs_error *err)
 {
 	int code = 0;
@@ -164,7 +165,8 @@ static int make_hash_room(struct sweep *sweep, uint32_t count, struct kvs_error 
 		return 0;
 	hashes = realloc(sweep->hashes, (size_t)count * 2 * sizeof(*hashes));
 	if (!hashes)
-		return err_set(err, -ENOMEM, "hash_ids: no memory for a request of %u blocks", count);
+		return err_set(err, -ENOMEM, "hash_ids: no memory for a request of %u blocks",
+			       count);
 	sweep->hashes = hashes;
 	sweep->hash_room = count * 2;
 	return 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Many caches at once: every policy at every capacity, fed side by side from one pass over the requests.
+ * Many caches at once: every policy at every capacity, fed side by side from one pass over the
+ * requests.
  */
 #ifndef APP_SWEEP_H
 #define APP_SWEEP_H
@@ -38,8 +39,9 @@ struct sweep;
 /**
  * Read the lists a user writes: "1000,10000,unlimited" and "lru,fifo".
  *
- * Errors  KVS_E_INVALID for an empty list or item, a capacity of 0 or past SIMULATE_CAPACITY_MAX, an
- *         unknown policy (lists the known), an item given twice, or more items than an axis holds.
+ * Errors  KVS_E_INVALID for an empty list or item, a capacity of 0 or past SIMULATE_CAPACITY_MAX,
+ *         an unknown policy (lists the known), an item given twice, or more items than an axis
+ *         holds.
  */
 int sweep_axes_read(const char *capacities, const char *policies, struct sweep_axes *ret_axes,
 		    struct kvs_error *err);

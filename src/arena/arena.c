@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Carving: each slice is a row of equal places, and a part is a run of places that may go on in the next row.
+ * Carving: each slice is a row of equal places, and a part is a run of places that may go on in the
+ * next row.
  *
- * A part begins at its first whole place behind what earlier parts use, so that one formula finds every
- * block.  That wastes less than a stride where parts of different sizes meet, and less than one at the
- * end of each slice.
+ * A part begins at its first whole place behind what earlier parts use, so that one formula finds
+ * every block.  That wastes less than a stride where parts of different sizes meet, and less than
+ * one at the end of each slice.
  */
 #include "arena/arena.h"
 
@@ -44,14 +45,20 @@ size_t arena_part_bytes(size_t block_bytes, uint32_t block_count)
 		return 0;
 	per_slice = ARENA_SLICE_BYTES / stride;
 	slice_rest = ARENA_SLICE_BYTES - per_slice * stride;
-	/* Up to the first whole place, the places, and the rest of every slice that the part may leave. */
+	/*
+	 * Up to the first whole place, the places, and the rest of every slice that the part may
+	 * leave.
+	 */
 	return stride - ARENA_ALIGN + block_count * stride +
 	       ((block_count - 1) / per_slice + 1) * slice_rest;
 }
 
 int arena_open_with(size_t bytes, unsigned flags, struct arena **ret_arena, struct kvs_error *err)
 {
-	/* Locking more than there is would get the process killed; lazily mapped bytes need not exist. */
+	/*
+	 * Locking more than there is would get the process killed; lazily mapped bytes need not
+	 * exist.
+	 */
 	const uint64_t memory_bytes = flags & ARENA_LAZY ? PTRDIFF_MAX : os_memory_bytes();
 	struct arena  *arena;
 	char           asked[32], had[32];
@@ -96,7 +103,8 @@ void arena_retain(struct arena *arena)
 }
 
 /* The part as it would lie behind what is used. */
-static struct arena_part part_at(const struct arena *arena, size_t block_bytes, uint32_t block_count)
+static struct arena_part part_at(const struct arena *arena, size_t block_bytes,
+				 uint32_t block_count)
 {
 	const size_t stride = stride_of(block_bytes);
 	const size_t slice = arena->used / ARENA_SLICE_BYTES;
@@ -131,15 +139,16 @@ static size_t part_end(const struct arena *arena, const struct arena_part *part)
 static int check_part(size_t block_bytes, uint32_t block_count, struct kvs_error *err)
 {
 	if (!block_bytes_valid(block_bytes))
-		return err_set(err, KVS_E_INVALID, "block_bytes: %zu is not a multiple of %u up to %zu",
-			       block_bytes, ARENA_ALIGN, ARENA_SLICE_BYTES - ARENA_TRAILER_BYTES);
+		return err_set(err, KVS_E_INVALID,
+			       "block_bytes: %zu is not a multiple of %u up to %zu", block_bytes,
+			       ARENA_ALIGN, ARENA_SLICE_BYTES - ARENA_TRAILER_BYTES);
 	if (block_count == 0)
 		return err_set(err, KVS_E_INVALID, "block_count: 0 is less than 1");
 	return 0;
 }
 
-int arena_carve(struct arena *arena, size_t block_bytes, uint32_t block_count, struct arena_part *ret_part,
-		struct kvs_error *err)
+int arena_carve(struct arena *arena, size_t block_bytes, uint32_t block_count,
+		struct arena_part *ret_part, struct kvs_error *err)
 {
 	const int         rc = check_part(block_bytes, block_count, err);
 	struct arena_part part;
@@ -148,12 +157,14 @@ int arena_carve(struct arena *arena, size_t block_bytes, uint32_t block_count, s
 	if (rc)
 		return rc;
 	if (arena->part_count == ARENA_PARTS_MAX)
-		return err_set(err, KVS_E_FULL, "arena: it has %d parts, the most it can be cut into",
+		return err_set(err, KVS_E_FULL,
+			       "arena: it has %d parts, the most it can be cut into",
 			       ARENA_PARTS_MAX);
 	part = part_at(arena, block_bytes, block_count);
 	end = part_end(arena, &part);
 	if (end > arena->region.report.bytes)
-		return err_set(err, KVS_E_FULL, "block_count: %u of %zu bytes need %zu bytes, %zu are free",
+		return err_set(err, KVS_E_FULL,
+			       "block_count: %u of %zu bytes need %zu bytes, %zu are free",
 			       block_count, block_bytes, end - arena->used,
 			       arena->region.report.bytes - arena->used);
 	arena->used = end;
@@ -174,7 +185,9 @@ struct kvs_span arena_slice(const struct arena *arena, uint32_t i)
 	const size_t bytes = left < ARENA_SLICE_BYTES ? left : ARENA_SLICE_BYTES;
 
 	KVS_ASSERT_CMP(i, <, arena->region.report.slice_count);
-	return (struct kvs_span){ .ptr = arena->region.base + begin, .bytes = bytes, .room = bytes };
+	return (struct kvs_span){ .ptr = arena->region.base + begin,
+				  .bytes = bytes,
+				  .room = bytes };
 }
 
 int arena_fd(const struct arena *arena)

@@ -2,12 +2,13 @@
 /*
  * Host memory: one pinned region that every Host block lives in.
  *
- * Concept  A memfd mapping, made once, kept out of forked children, on huge pages and locked as far as
- *          they can be had; what was had is reported, never assumed.  It is cut into slices of at most 1
- *          GiB, because the kernel refuses larger fixed I/O buffers, and no block crosses a slice.  Parts
- *          are carved from the front: door A's pools and door B's objects each have their own.
- * Path     GET fills a block, PUT reads it, H2D and D2H copy from and to it; all by pointer, no copy of
- *          payload.
+ * Concept  A memfd mapping, made once, kept out of forked children, on huge pages and locked as far
+ *          as they can be had; what was had is reported, never assumed.  It is cut into slices of
+ *          at most 1 GiB, because the kernel refuses larger fixed I/O buffers, and no block crosses
+ *          a slice.  Parts are carved from the front: door A's pools and door B's objects each have
+ *          their own.
+ * Path     GET fills a block, PUT reads it, H2D and D2H copy from and to it; all by pointer, no
+ *          copy of payload.
  * Limits   Sizes are fixed at open; nothing allocates after the parts are carved.
  * Threads  open, carve and close: the owner's.  Addresses may be used from any thread.
  */
@@ -39,14 +40,14 @@ struct arena_report {
 	bool             locked;       /* mlock succeeded: never swapped */
 	bool             no_fork;      /* MADV_DONTFORK succeeded */
 	bool registrable; /* RLIMIT_MEMLOCK (or the privilege) allows registering every slice for fixed I/O */
-	char             note[160];    /* one sentence on what could not be had and why; "" when all was */
+	char note[160];   /* one sentence on what could not be had and why; "" when all was */
 };
 
 struct arena;
 
 /*
- * Blocks of one size inside the arena.  Each slice is a row of blocks_per_slice places, one stride apart; the
- * part takes block_count places in a run, beginning `first` places behind base.
+ * Blocks of one size inside the arena.  Each slice is a row of blocks_per_slice places, one stride
+ * apart; the part takes block_count places in a run, beginning `first` places behind base.
  */
 struct arena_part {
 	uint8_t *base;             /* the slice that the part begins in, which an earlier part may share */
@@ -58,15 +59,15 @@ struct arena_part {
 };
 
 /*
- * Bytes of an arena that surely hold block_count blocks of block_bytes, wherever the part begins: add up the
- * parts before opening.  0 for what arena_carve() refuses as invalid.
+ * Bytes of an arena that surely hold block_count blocks of block_bytes, wherever the part begins:
+ * add up the parts before opening.  0 for what arena_carve() refuses as invalid.
  */
 size_t arena_part_bytes(size_t block_bytes, uint32_t block_count);
 
 enum arena_flag {
 	/*
-	 * No hugetlb, no lock: each page is had at its first touch.  For tools that map much and touch
-	 * little.
+	 * No hugetlb, no lock: each page is had at its first touch.  For tools that map much and
+	 * touch little.
 	 */
 	ARENA_LAZY = 1 << 0
 };
@@ -96,10 +97,11 @@ void arena_retain(struct arena *arena);
  *
  * Errors  KVS_E_INVALID  block_bytes is 0, no multiple of 4 KiB, or larger than a slice holds;
  *         block_count is 0;
- *         KVS_E_FULL     not enough room left or too many parts; the sentence has needed and free bytes.
+ *         KVS_E_FULL     not enough room left or too many parts; the sentence has needed and free
+ *                        bytes.
  */
-int arena_carve(struct arena *arena, size_t block_bytes, uint32_t block_count, struct arena_part *ret_part,
-		struct kvs_error *err);
+int arena_carve(struct arena *arena, size_t block_bytes, uint32_t block_count,
+		struct arena_part *ret_part, struct kvs_error *err);
 
 const struct arena_report *arena_report(const struct arena *arena);
 

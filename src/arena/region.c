@@ -2,8 +2,9 @@
 /*
  * Ask the kernel for the best memory it has, then for less, and write down what was had.
  *
- * Huge pages come first because they spare the translation misses of copies and the time to register; locked
- * pages are never swapped; a region that forked children do not see is never copied on write under late I/O.
+ * Huge pages come first because they spare the translation misses of copies and the time to
+ * register; locked pages are never swapped; a region that forked children do not see is never
+ * copied on write under late I/O.
  */
 #include "arena/region.h"
 

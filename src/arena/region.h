@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The mapping under an arena, and the honest report of what the kernel gave.  Private to the room. */
+/*
+ * The mapping under an arena, and the honest report of what the kernel gave.  Private to the room.
+ */
 #ifndef ARENA_REGION_H
 #define ARENA_REGION_H
 

@@ -2,9 +2,9 @@
 /*
  * Bitmaps over caller-owned 64-bit words.
  *
- * Bit i lives in word i / 64.  Functions that take a bit count touch no bit at or past it, and expect
- * bits_words(bit_count) words.  The *prefix* of a bitmap is its run of ones from bit 0: what a cache hit is
- * made of.
+ * Bit i lives in word i / 64.  Functions that take a bit count touch no bit at or past it, and
+ * expect bits_words(bit_count) words.  The *prefix* of a bitmap is its run of ones from bit 0: what
+ * a cache hit is made of.
  */
 #ifndef BASE_BITS_H
 #define BASE_BITS_H

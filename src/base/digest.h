@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Digests and checksums: SHA-256 for identity (libcrypto), XXH3-64 for integrity and hashing (xxhash).
+ * Digests and checksums: SHA-256 for identity (libcrypto), XXH3-64 for integrity and hashing
+ * (xxhash).
  *
  * XXH3 is never used where two parties must agree on identity across a trust boundary.
  */

@@ -2,9 +2,9 @@
 /*
  * Errors and assertions.
  *
- * An error answers input: it names field, value and rule and travels up as a negative code.  An assertion
- * catches a mistake of our own: it is always on, prints the claim with its place, and aborts.  Input never
- * reaches an assertion.
+ * An error answers input: it names field, value and rule and travels up as a negative code.  An
+ * assertion catches a mistake of our own: it is always on, prints the claim with its place, and
+ * aborts.  Input never reaches an assertion.
  */
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
@@ -20,7 +20,8 @@
 /**
  * Fill in an error and return its code, so that a caller can write `return err_set(err, ...)`.
  *
- * err may be NULL.  A sentence that does not fit is cut at the end of the buffer.  code is negative.
+ * err may be NULL.  A sentence that does not fit is cut at the end of the buffer.  code is
+ * negative.
  */
 int err_set(struct kvs_error *err, int code, const char *format, ...) PRINTF_LIKE(3, 4);
 
@@ -46,8 +47,9 @@ void panic_hook_set(void (*hook)(const char *message));
 	do { \
 		const uint64_t cmp_a_ = (uint64_t)(a), cmp_b_ = (uint64_t)(b); \
 		if (__builtin_expect(!(cmp_a_ op cmp_b_), 0)) \
-			panic_at(__FILE__, __LINE__, "assertion failed: %s %s %s (%llu, %llu)", #a, #op, #b, \
-				 (unsigned long long)cmp_a_, (unsigned long long)cmp_b_); \
+			panic_at(__FILE__, __LINE__, "assertion failed: %s %s %s (%llu, %llu)", \
+				 #a, #op, #b, (unsigned long long)cmp_a_, \
+				 (unsigned long long)cmp_b_); \
 	} while (0)
 
 #define ARRAY_COUNT(array) (sizeof(array) / sizeof((array)[0]))

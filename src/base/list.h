@@ -2,9 +2,9 @@
 /*
  * Intrusive doubly linked lists over slot numbers.
  *
- * The links live in one array, indexed by slot, that the owner allocates; a list is its head, tail and
- * length.  Slot numbers instead of pointers halve the memory and make order independent of addresses.  A
- * slot is in at most one list of an array of links at a time; list_is_linked() tells.
+ * The links live in one array, indexed by slot, that the owner allocates; a list is its head, tail
+ * and length.  Slot numbers instead of pointers halve the memory and make order independent of
+ * addresses.  A slot is in at most one list of an array of links at a time; list_is_linked() tells.
  */
 #ifndef BASE_LIST_H
 #define BASE_LIST_H

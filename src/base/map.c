@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Linear probing with backward shift: a removal closes the gap it leaves, so that no tombstones pile up in
- * a cache that replaces entries for days.  The tag spares most visits to the owner's records.
+ * Linear probing with backward shift: a removal closes the gap it leaves, so that no tombstones
+ * pile up in a cache that replaces entries for days.  The tag spares most visits to the owner's
+ * records.
  */
 #include "base/map.h"
 
@@ -32,7 +33,8 @@ static uint64_t buckets_for(uint32_t capacity)
 	return buckets;
 }
 
-int map_open(struct map *map, uint32_t capacity, const void *keys, size_t key_stride, size_t key_bytes)
+int map_open(struct map *map, uint32_t capacity, const void *keys, size_t key_stride,
+	     size_t key_bytes)
 {
 	const uint64_t bucket_count = buckets_for(capacity);
 	uint64_t       i;
@@ -64,7 +66,8 @@ uint32_t map_find(const struct map *map, uint64_t hash, const void *key)
 {
 	uint32_t b;
 
-	for (b = (uint32_t)hash & map->mask; map->buckets[b].slot != SLOT_NONE; b = (b + 1) & map->mask) {
+	for (b = (uint32_t)hash & map->mask; map->buckets[b].slot != SLOT_NONE;
+	     b = (b + 1) & map->mask) {
 		if (map->buckets[b].tag == tag_of(hash) &&
 		    memcmp(key_of(map, map->buckets[b].slot), key, map->key_bytes) == 0)
 			return map->buckets[b].slot;
@@ -77,7 +80,8 @@ void map_insert(struct map *map, uint64_t hash, uint32_t slot)
 	uint32_t b;
 
 	KVS_ASSERT_CMP(map->count, <, map->capacity);
-	for (b = (uint32_t)hash & map->mask; map->buckets[b].slot != SLOT_NONE; b = (b + 1) & map->mask) {
+	for (b = (uint32_t)hash & map->mask; map->buckets[b].slot != SLOT_NONE;
+	     b = (b + 1) & map->mask) {
 		if (map->buckets[b].tag == tag_of(hash)) {
 			KVS_ASSERT(memcmp(key_of(map, map->buckets[b].slot), key_of(map, slot),
 					  map->key_bytes) != 0);
@@ -88,8 +92,8 @@ void map_insert(struct map *map, uint64_t hash, uint32_t slot)
 }
 
 /*
- * Close the gap: pull back each follower whose home does not lie behind it.  A bucket keeps only the upper
- * half of the hash, so the home is worked out from the record's key; followers are few.
+ * Close the gap: pull back each follower whose home does not lie behind it.  A bucket keeps only
+ * the upper half of the hash, so the home is worked out from the record's key; followers are few.
  */
 static void shift_back(struct map *map, uint32_t gap)
 {
@@ -137,7 +141,8 @@ void map_audit(const struct map *map)
 		if (slot == SLOT_NONE)
 			continue;
 		seen++;
-		KVS_ASSERT_CMP(map_find(map, map_hash(map, key_of(map, slot)), key_of(map, slot)), ==, slot);
+		KVS_ASSERT_CMP(map_find(map, map_hash(map, key_of(map, slot)), key_of(map, slot)),
+			       ==, slot);
 	}
 	KVS_ASSERT_CMP(seen, ==, map->count);
 }

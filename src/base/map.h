@@ -2,13 +2,14 @@
 /*
  * A fixed-capacity hash index over an array of records.
  *
- * The map holds slot numbers, not keys: record i's key lies at keys + i * key_stride, in the owner's own
- * array.  The owner writes the key into its record before map_insert() and keeps it unchanged until
- * map_remove().
+ * The map holds slot numbers, not keys: record i's key lies at keys + i * key_stride, in the
+ * owner's own array.  The owner writes the key into its record before map_insert() and keeps it
+ * unchanged until map_remove().
  *
- * Shape    Open addressing with linear probing and backward shift, at most 3/4 full, 8 bytes a bucket.
- * Limits   capacity entries, fixed at open; the caller's slots are the bound, so an insert cannot find
- *          the map full.
+ * Shape    Open addressing with linear probing and backward shift, at most 3/4 full, 8 bytes a
+ *          bucket.
+ * Limits   capacity entries, fixed at open; the caller's slots are the bound, so an insert cannot
+ *          find the map full.
  * Order    Nothing here exposes hash order: there is no iteration.
  */
 #ifndef BASE_MAP_H
@@ -35,11 +36,13 @@ struct map {
 };
 
 /* 0, or -ENOMEM. */
-int  map_open(struct map *map, uint32_t capacity, const void *keys, size_t key_stride, size_t key_bytes);
+int  map_open(struct map *map, uint32_t capacity, const void *keys, size_t key_stride,
+	      size_t key_bytes);
 void map_close(struct map *map);
 
 /* hash is map_hash(key) throughout: a caller that needs it several times computes it once. */
-uint32_t map_find(const struct map *map, uint64_t hash, const void *key); /* SLOT_NONE when absent */
+uint32_t map_find(const struct map *map, uint64_t hash,
+		  const void *key); /* SLOT_NONE when absent */
 /* The key of slot must not be present: asserted. */
 void     map_insert(struct map *map, uint64_t hash, uint32_t slot);
 /* The slot must be present under hash: asserted. */

@@ -2,7 +2,8 @@
 /*
  * A bounded first-in first-out queue of values of one size.
  *
- * Limits   Capacity is fixed at open (at least 1); a full ring refuses.  Nothing allocates after open.
+ * Limits   Capacity is fixed at open (at least 1); a full ring refuses.  Nothing allocates after
+ *          open.
  * Threads  None of its own: its owner's lock or thread guards it.
  */
 #ifndef BASE_RING_H

@@ -2,8 +2,8 @@
 /*
  * Fixed numbered slots: acquire the lowest free one, release it once.
  *
- * The shape of every bounded table.  acquire may return nothing; release asserts that the slot was busy.
- * Lowest-first makes the choice independent of history beyond which slots are busy.
+ * The shape of every bounded table.  acquire may return nothing; release asserts that the slot was
+ * busy.  Lowest-first makes the choice independent of history beyond which slots are busy.
  */
 #ifndef BASE_SLOTS_H
 #define BASE_SLOTS_H

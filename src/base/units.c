@@ -64,8 +64,8 @@ static const char *digits_read(const char *text, uint64_t *ret_value)
 }
 
 /*
- * value.fraction times factor, refused when it does not fit.  The smallest unit takes no fraction; of
- * the others a part of it is dropped.
+ * value.fraction times factor, refused when it does not fit.  The smallest unit takes no fraction;
+ * of the others a part of it is dropped.
  */
 static int quantity(const char *text, const struct unit *units, size_t unit_count,
 		    uint64_t *ret_value)

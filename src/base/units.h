@@ -6,8 +6,9 @@
  *   duration   250ms, 2s, 1.5s, 800us, 50ns, 5m  (a unit is required, except for 0)
  *   count      12031, 12_031, 12,031 is refused (a comma separates list items)
  *
- * A fraction has at most 6 digits, and a part of a byte or nanosecond in it is dropped: 0.3KiB is 307 bytes.
- * All are non-negative and fit into int64_t.  A parse error leaves *ret untouched and returns KVS_E_INVALID.
+ * A fraction has at most 6 digits, and a part of a byte or nanosecond in it is dropped: 0.3KiB is
+ * 307 bytes.  All are non-negative and fit into int64_t.  A parse error leaves *ret untouched and
+ * returns KVS_E_INVALID.
  */
 #ifndef BASE_UNITS_H
 #define BASE_UNITS_H
@@ -25,8 +26,8 @@ int units_duration(const char *text, uint64_t *ret_ns);
 int units_count(const char *text, uint64_t *ret_count);
 
 /*
- * "64 KiB" when whole and "1.50 GiB" when not, "250 ms", "12,031" into a caller's buffer of at least 32
- * bytes; returns it.
+ * "64 KiB" when whole and "1.50 GiB" when not, "250 ms", "12,031" into a caller's buffer of at
+ * least 32 bytes; returns it.
  */
 char *units_format_size(uint64_t bytes, char *buffer);
 char *units_format_duration(uint64_t ns, char *buffer);

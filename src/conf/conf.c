@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Defaults, then the file, then the flags: values gather here and reach the caller's struct when all are
- * good.
+ * Defaults, then the file, then the flags: values gather here and reach the caller's struct when
+ * all are good.
  */
 #include "conf/conf.h"
 
@@ -43,7 +43,8 @@ static int read_flags(struct conf *conf, const char *const *text, struct kvs_err
 	return rc;
 }
 
-static int read_all(struct conf *conf, int argc, char **argv, const char **text, struct kvs_error *err)
+static int read_all(struct conf *conf, int argc, char **argv, const char **text,
+		    struct kvs_error *err)
 {
 	const char *config = NULL;
 	int         rc = flags_split(conf, argc, argv, text, &config, err);
@@ -67,8 +68,8 @@ static void store_all(const struct conf *conf, void *target)
 		value_store(&conf->options[i], &conf->values[i], target);
 }
 
-int conf_read(const struct conf_option *options, size_t option_count, void *target, int argc, char **argv,
-	      struct conf **ret_conf, struct kvs_error *err)
+int conf_read(const struct conf_option *options, size_t option_count, void *target, int argc,
+	      char **argv, struct conf **ret_conf, struct kvs_error *err)
 {
 	struct conf *conf = calloc(1, sizeof(*conf) + option_count * sizeof(conf->values[0]));
 	const char **text = calloc(option_count + 1, sizeof(*text));

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Configuration: one table of options a command, read from defaults, one JSON file and flags, in that order.
+ * Configuration: one table of options a command, read from defaults, one JSON file and flags, in
+ * that order.
  *
- * Names   The same everywhere: option "block_bytes" is the JSON key "block_bytes" and the flag --block-
- *         bytes, with its value behind "=" or in the next argument.  A CONF_BOOL stands alone (--json) or
- *         takes =true or =false.
- * JSON    Sizes are strings as people write them, or integers of bytes.  Durations are strings: they need
- *         their unit.  Counts are integers.  Lists are arrays, or one string with commas; both reach the
- *         caller as the latter.
- * Errors  Unknown names, wrong types, duplicates, empty texts and values out of range are refused with
- *         the name as the user wrote it, the value, and what is allowed; nothing is changed then.
+ * Names   The same everywhere: option "block_bytes" is the JSON key "block_bytes" and the flag
+ *         --block- bytes, with its value behind "=" or in the next argument.  A CONF_BOOL stands
+ *         alone (--json) or takes =true or =false.
+ * JSON    Sizes are strings as people write them, or integers of bytes.  Durations are strings:
+ *         they need their unit.  Counts are integers.  Lists are arrays, or one string with commas;
+ *         both reach the caller as the latter.
+ * Errors  Unknown names, wrong types, duplicates, empty texts and values out of range are refused
+ *         with the name as the user wrote it, the value, and what is allowed; nothing is changed
+ *         then.
  */
 #ifndef CONF_CONF_H
 #define CONF_CONF_H
@@ -52,19 +54,21 @@ struct conf; /* which option came from where, and the text it owns */
 /**
  * Read defaults, then the file named by --config if given, then the flags.
  *
- * target is the caller's struct; argv holds flags only (no program or command name); a bare argument that
- * is no flag's value is refused.  "--help" is the caller's business.  After success texts live until
- * conf_close().
+ * target is the caller's struct; argv holds flags only (no program or command name); a bare
+ * argument that is no flag's value is refused.  "--help" is the caller's business.  After success
+ * texts live until conf_close().
  *
  * Errors  KVS_E_INVALID (flag, key, value, rule), -errno for a file that cannot be read (names it).
  */
-int  conf_read(const struct conf_option *options, size_t option_count, void *target, int argc, char **argv,
-	       struct conf **ret_conf, struct kvs_error *err);
+int  conf_read(const struct conf_option *options, size_t option_count, void *target, int argc,
+	       char **argv, struct conf **ret_conf, struct kvs_error *err);
 void conf_close(struct conf *conf);
 
 enum conf_source conf_source(const struct conf *conf, size_t option);
 
-/* One line an option: "  --block-bytes SIZE  help (default 64KiB)"; two when the default is long. */
+/*
+ * One line an option: "  --block-bytes SIZE  help (default 64KiB)"; two when the default is long.
+ */
 void conf_help(const struct conf_option *options, size_t option_count, FILE *out);
 
 /* "block_bytes = 64KiB  (flag)" for each option: what would be used, exactly, with its source. */

@@ -19,7 +19,8 @@ static int load(FILE *file, char *content, size_t *ret_bytes, struct kvs_error *
 	if (ferror(file))
 		return err_set(err, -errno, "%s", strerror(errno));
 	if (bytes > FILE_BYTES_MAX)
-		return err_set(err, KVS_E_INVALID, "is larger than 1MiB, the most a configuration may have");
+		return err_set(err, KVS_E_INVALID,
+			       "is larger than 1MiB, the most a configuration may have");
 	*ret_bytes = bytes;
 	return 0;
 }
@@ -27,7 +28,7 @@ static int load(FILE *file, char *content, size_t *ret_bytes, struct kvs_error *
 static int parse(const char *content, size_t bytes, json_t **ret_root, struct kvs_error *err)
 {
 	json_error_t where;
-	json_t      *root = json_loadb(content, bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &where);
+	json_t *root = json_loadb(content, bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &where);
 	size_t       i;
 
 	if (!root) {
@@ -56,7 +57,8 @@ static int read_object(const char *path, json_t **ret_root, struct kvs_error *er
 	if (!file)
 		return err_set(err, -errno, "%s", strerror(errno));
 	content = malloc(FILE_BYTES_MAX + 1);
-	rc = content ? load(file, content, &bytes, err) : err_set(err, -ENOMEM, "%s", strerror(ENOMEM));
+	rc = content ? load(file, content, &bytes, err)
+		     : err_set(err, -ENOMEM, "%s", strerror(ENOMEM));
 	if (rc == 0)
 		rc = parse(content, bytes, ret_root, err);
 	free(content);
@@ -71,8 +73,8 @@ static char *dump(const json_t *json)
 }
 
 /*
- * ["lru",1000] to "lru,1000"; NULL when an item is neither string nor integer, is empty, or holds a comma
- * itself.
+ * ["lru",1000] to "lru,1000"; NULL when an item is neither string nor integer, is empty, or holds a
+ * comma itself.
  */
 static char *join(const json_t *array)
 {
@@ -112,12 +114,13 @@ static bool may_be_string(const struct conf_option *option, const char *string)
 
 static bool may_be_number(enum conf_type type)
 {
-	return type == CONF_COUNT || type == CONF_SIZE || type == CONF_DURATION || type == CONF_NUMBER;
+	return type == CONF_COUNT || type == CONF_SIZE || type == CONF_DURATION ||
+	       type == CONF_NUMBER;
 }
 
 /*
- * The member as a flag would have it, owned by the caller; NULL when its JSON type does not suit the
- * option.
+ * The member as a flag would have it, owned by the caller; NULL when its JSON type does not suit
+ * the option.
  */
 static char *text_of(const struct conf_option *option, const json_t *json)
 {
@@ -136,13 +139,16 @@ static int read_member(const struct conf_option *option, const json_t *json, str
 		       struct kvs_error *err)
 {
 	char                shown[VALUE_SHOWN_BYTES];
-	struct value_origin origin = { .source = CONF_FROM_FILE, .label = option->name, .shown = shown };
+	struct value_origin origin = { .source = CONF_FROM_FILE,
+				       .label = option->name,
+				       .shown = shown };
 	char               *text = text_of(option, json);
 	char               *json_text = dump(json);
 	int                 rc;
 
 	value_show(json_text ? json_text : "?", "", shown);
-	rc = text ? value_parse(option, &origin, text, value, err) : value_refuse(option, &origin, err);
+	rc = text ? value_parse(option, &origin, text, value, err)
+		  : value_refuse(option, &origin, err);
 	free(json_text);
 	free(text);
 	return rc;
@@ -159,8 +165,10 @@ static int refuse_unknown(const struct conf *conf, const char *key, struct kvs_e
 	for (i = 0; i < conf->option_count; i++)
 		nearest_offer(&nearest, conf->options[i].name);
 	if (nearest.best[0])
-		return err_set(err, KVS_E_INVALID, "%s: unknown key; did you mean %s?", shown, nearest.best);
-	return err_set(err, KVS_E_INVALID, "%s: unknown key; --help lists the keys as flags", shown);
+		return err_set(err, KVS_E_INVALID, "%s: unknown key; did you mean %s?", shown,
+			       nearest.best);
+	return err_set(err, KVS_E_INVALID, "%s: unknown key; --help lists the keys as flags",
+		       shown);
 }
 
 static int read_members(struct conf *conf, json_t *root, struct kvs_error *err)

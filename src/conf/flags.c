@@ -60,13 +60,15 @@ static int refuse_unknown(const struct conf *conf, const char *name, struct kvs_
 
 	value_show(name, "", shown);
 	if (strncmp(name, "--", 2) != 0)
-		return err_set(err, KVS_E_INVALID, "\"%s\" is not expected here; flags begin with --", shown);
+		return err_set(err, KVS_E_INVALID,
+			       "\"%s\" is not expected here; flags begin with --", shown);
 	nearest_init(&nearest, name);
 	nearest_offer(&nearest, CONFIG_FLAG);
 	for (i = 0; i < conf->option_count; i++)
 		nearest_offer(&nearest, flag_name(&conf->options[i], known));
 	if (nearest.best[0])
-		return err_set(err, KVS_E_INVALID, "%s: unknown flag; did you mean %s?", shown, nearest.best);
+		return err_set(err, KVS_E_INVALID, "%s: unknown flag; did you mean %s?", shown,
+			       nearest.best);
 	return err_set(err, KVS_E_INVALID, "%s: unknown flag; --help lists the flags", shown);
 }
 
@@ -77,7 +79,9 @@ static const char *value_name(const struct conf *conf, size_t option)
 	return metavar ? metavar : "a value";
 }
 
-/* The text of a flag that was found: behind "=", the next argument, or "true" for a bare boolean. */
+/*
+ * The text of a flag that was found: behind "=", the next argument, or "true" for a bare boolean.
+ */
 static int take_text(const struct conf *conf, size_t option, const struct flag *flag, int argc,
 		     char **argv, int *at, const char **ret_text, struct kvs_error *err)
 {
@@ -91,13 +95,14 @@ static int take_text(const struct conf *conf, size_t option, const struct flag *
 		*ret_text = next;
 		*at += 1;
 	} else {
-		return err_set(err, KVS_E_INVALID, "%s: needs %s", flag->name, value_name(conf, option));
+		return err_set(err, KVS_E_INVALID, "%s: needs %s", flag->name,
+			       value_name(conf, option));
 	}
 	return 0;
 }
 
-int flags_split(const struct conf *conf, int argc, char **argv, const char **text, const char **config,
-		struct kvs_error *err)
+int flags_split(const struct conf *conf, int argc, char **argv, const char **text,
+		const char **config, struct kvs_error *err)
 {
 	int at;
 
@@ -110,7 +115,8 @@ int flags_split(const struct conf *conf, int argc, char **argv, const char **tex
 		if (option == conf->option_count && strcmp(flag.name, CONFIG_FLAG) != 0)
 			return refuse_unknown(conf, flag.name, err);
 		if (*slot)
-			return err_set(err, KVS_E_INVALID, "%s: given twice; use it once", flag.name);
+			return err_set(err, KVS_E_INVALID, "%s: given twice; use it once",
+				       flag.name);
 		rc = take_text(conf, option, &flag, argc, argv, &at, slot, err);
 		if (rc < 0)
 			return rc;

@@ -18,7 +18,8 @@ static const char *metavar_of(const struct conf_option *option)
 		[CONF_CHOICE] = "CHOICE",
 	};
 
-	return option->metavar && option->type != CONF_BOOL ? option->metavar : by_type[option->type];
+	return option->metavar && option->type != CONF_BOOL ? option->metavar
+							    : by_type[option->type];
 }
 
 static size_t synopsis(const struct conf_option *option, char *column)
@@ -47,7 +48,8 @@ static void print_option(const struct conf_option *option, size_t width, FILE *o
 	size_t columns;
 
 	synopsis(option, column);
-	columns = (size_t)fprintf(out, "  %-*s  %s", (int)width, column, option->help ? option->help : "");
+	columns = (size_t)fprintf(out, "  %-*s  %s", (int)width, column,
+				  option->help ? option->help : "");
 	columns += print_choices(option, out);
 	if (option->fallback) {
 		if (columns + sizeof(" (default )") + strlen(option->fallback) > HELP_COLUMNS)
@@ -81,7 +83,8 @@ void conf_help(const struct conf_option *options, size_t option_count, FILE *out
 
 void conf_print(const struct conf *conf, FILE *out)
 {
-	static const char *const source[] = { [CONF_FROM_DEFAULT] = "default", [CONF_FROM_FILE] = "file",
+	static const char *const source[] = { [CONF_FROM_DEFAULT] = "default",
+					      [CONF_FROM_FILE] = "file",
 					      [CONF_FROM_FLAG] = "flag" };
 	char   buffer[VALUE_SHOWN_BYTES];
 	size_t name_width = 0, value_width = 0, i;

@@ -26,7 +26,8 @@ static size_t edits_between(const char *from, size_t from_chars, const char *to,
 		for (j = 1; j <= to_chars; j++) {
 			size_t above = row[j];
 
-			row[j] = least(above + 1, row[j - 1] + 1, diagonal + (from[i - 1] != to[j - 1]));
+			row[j] = least(above + 1, row[j - 1] + 1,
+				       diagonal + (from[i - 1] != to[j - 1]));
 			diagonal = above;
 		}
 	}

@@ -2,8 +2,8 @@
 /*
  * "Did you mean": the known word that is fewest edits away from a misspelt one.
  *
- * An edit inserts, deletes or replaces one character.  A word is only suggested when at most a third of
- * it would change: a wild guess helps nobody.
+ * An edit inserts, deletes or replaces one character.  A word is only suggested when at most a
+ * third of it would change: a wild guess helps nobody.
  */
 #ifndef CONF_NEAREST_H
 #define CONF_NEAREST_H

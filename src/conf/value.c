@@ -69,7 +69,8 @@ char *value_show(const char *text, const char *quote, char *buffer)
 
 	if (cut)
 		bytes = room;
-	snprintf(buffer, VALUE_SHOWN_BYTES, "%s%.*s%s%s", quote, (int)bytes, text, cut ? "..." : "", quote);
+	snprintf(buffer, VALUE_SHOWN_BYTES, "%s%.*s%s%s", quote, (int)bytes, text, cut ? "..." : "",
+		 quote);
 	for (i = 0; buffer[i]; i++) {
 		if (iscntrl((unsigned char)buffer[i]))
 			buffer[i] = '?';
@@ -91,7 +92,8 @@ static const char *type_rule(enum conf_type type)
 	KVS_PANIC("conf: type %d", (int)type);
 }
 
-int value_refuse(const struct conf_option *option, const struct value_origin *origin, struct kvs_error *err)
+int value_refuse(const struct conf_option *option, const struct value_origin *origin,
+		 struct kvs_error *err)
 {
 	char   rule[160];
 	size_t used = (size_t)snprintf(rule, sizeof(rule), "%s", type_rule(option->type));
@@ -116,8 +118,8 @@ static int parse_bool(const char *text, bool *ret_flag)
 }
 
 /*
- * strtod() also takes blanks, signs, hexadecimal, infinities and NaN; a first digit and a plain alphabet
- * rule them out.
+ * strtod() also takes blanks, signs, hexadecimal, infinities and NaN; a first digit and a plain
+ * alphabet rule them out.
  */
 static int parse_real(const char *text, double *ret_real)
 {
@@ -163,14 +165,16 @@ static int parse_typed(const struct conf_option *option, const char *text, struc
 	case CONF_DURATION: return units_duration(text, &value->number);
 	case CONF_NUMBER: return parse_real(text, &value->real);
 	case CONF_TEXT: return *text ? parse_text(text, &value->text) : KVS_E_INVALID;
-	case CONF_CHOICE: return is_choice(option, text) ? parse_text(text, &value->text) : KVS_E_INVALID;
+	case CONF_CHOICE:
+		return is_choice(option, text) ? parse_text(text, &value->text) : KVS_E_INVALID;
 	}
 	KVS_PANIC("conf: type %d", (int)option->type);
 }
 
 static bool is_numeric(enum conf_type type)
 {
-	return type == CONF_COUNT || type == CONF_SIZE || type == CONF_DURATION || type == CONF_NUMBER;
+	return type == CONF_COUNT || type == CONF_SIZE || type == CONF_DURATION ||
+	       type == CONF_NUMBER;
 }
 
 static int check_range(const struct conf_option *option, const struct value_origin *origin,
@@ -183,8 +187,8 @@ static int check_range(const struct conf_option *option, const struct value_orig
 		return 0;
 	format_bound(option, option->min, low);
 	if (option->max <= 0)
-		return err_set(err, KVS_E_INVALID, "%s: %s is too small; use at least %s", origin->label,
-			       origin->shown, low);
+		return err_set(err, KVS_E_INVALID, "%s: %s is too small; use at least %s",
+			       origin->label, origin->shown, low);
 	return err_set(err, KVS_E_INVALID, "%s: %s is out of range; use %s to %s", origin->label,
 		       origin->shown, low, format_bound(option, option->max, high));
 }
@@ -196,8 +200,8 @@ static int check_multiple(const struct conf_option *option, const struct value_o
 
 	if (!option->multiple || value->number % option->multiple == 0)
 		return 0;
-	return err_set(err, KVS_E_INVALID, "%s: %s is not a multiple of %s", origin->label, origin->shown,
-		       format_number(option->type, option->multiple, 0, step));
+	return err_set(err, KVS_E_INVALID, "%s: %s is not a multiple of %s", origin->label,
+		       origin->shown, format_number(option->type, option->multiple, 0, step));
 }
 
 /* The bare word stands outside the range: it exists to say what no number in it can. */
@@ -211,8 +215,8 @@ static bool parse_word(const struct conf_option *option, const char *text, struc
 	return true;
 }
 
-int value_parse(const struct conf_option *option, const struct value_origin *origin, const char *text,
-		struct value *value, struct kvs_error *err)
+int value_parse(const struct conf_option *option, const struct value_origin *origin,
+		const char *text, struct value *value, struct kvs_error *err)
 {
 	struct value parsed = { .source = origin->source };
 	int          rc = 0;

@@ -2,8 +2,8 @@
 /*
  * One option's value: from text, checked against the option's rules, and back to text.
  *
- * Text is the only way in: a flag's argument, a default, and what file.c makes of a JSON value.  So every
- * source obeys the same rules and gets the same sentences.
+ * Text is the only way in: a flag's argument, a default, and what file.c makes of a JSON value.  So
+ * every source obeys the same rules and gets the same sentences.
  */
 #ifndef CONF_VALUE_H
 #define CONF_VALUE_H
@@ -20,8 +20,8 @@ struct value {
 };
 
 /*
- * What an error sentence says about a value: the option as the user named it, and the value as it was
- * written.
+ * What an error sentence says about a value: the option as the user named it, and the value as it
+ * was written.
  */
 struct value_origin {
 	enum conf_source source;
@@ -30,22 +30,26 @@ struct value_origin {
 };
 
 /* Replace *value.  Errors: KVS_E_INVALID, -ENOMEM; *value is then as it was. */
-int  value_parse(const struct conf_option *option, const struct value_origin *origin, const char *text,
-		 struct value *value, struct kvs_error *err);
+int  value_parse(const struct conf_option *option, const struct value_origin *origin,
+		 const char *text, struct value *value, struct kvs_error *err);
 void value_fini(struct value *value);
 
 /*
  * The sentence for a value of the wrong type: "label: shown is not a size; use ...".  Returns
  * KVS_E_INVALID.
  */
-int value_refuse(const struct conf_option *option, const struct value_origin *origin, struct kvs_error *err);
+int value_refuse(const struct conf_option *option, const struct value_origin *origin,
+		 struct kvs_error *err);
 
 /* Write the value into the caller's struct. */
 void value_store(const struct conf_option *option, const struct value *value, void *target);
 
 #define VALUE_SHOWN_BYTES 64u
 
-/* text in quotes, one line, cut when long, in a buffer of VALUE_SHOWN_BYTES; returns it.  quote may be "". */
+/*
+ * text in quotes, one line, cut when long, in a buffer of VALUE_SHOWN_BYTES; returns it.  quote may
+ * be "".
+ */
 char *value_show(const char *text, const char *quote, char *buffer);
 
 /* As a user could write it back; exact.  Text in *value, or buffer of VALUE_SHOWN_BYTES. */

@@ -30,12 +30,14 @@ void coord_close(struct coord *coord)
 	index_close(&coord->index);
 }
 
-struct coord_probe coord_probe(const struct coord *coord, const struct kvs_key *keys, uint32_t key_count)
+struct coord_probe coord_probe(const struct coord *coord, const struct kvs_key *keys,
+			       uint32_t key_count)
 {
 	struct coord_probe probe;
 
 	probe.device_end = match_full(&coord->index, STRATUM_DEVICE, keys, 0, key_count, NULL);
-	probe.host_end = match_full(&coord->index, STRATUM_HOST, keys, probe.device_end, key_count, NULL);
+	probe.host_end = match_full(&coord->index, STRATUM_HOST, keys, probe.device_end, key_count,
+				    NULL);
 	return probe;
 }
 
@@ -49,8 +51,9 @@ void coord_touch(struct coord *coord, const struct kvs_key *keys, uint32_t key_c
 	}
 }
 
-int coord_admit(struct coord *coord, const struct kvs_key *keys, uint32_t key_count, uint32_t page_count,
-		uint32_t *table, uint32_t *sources, struct coord_probe *ret_hit)
+int coord_admit(struct coord *coord, const struct kvs_key *keys, uint32_t key_count,
+		uint32_t page_count, uint32_t *table, uint32_t *sources,
+		struct coord_probe *ret_hit)
 {
 	const struct coord_probe hit = coord_probe(coord, keys, key_count);
 	uint32_t                 idle_hits = 0;
@@ -80,7 +83,8 @@ int coord_admit(struct coord *coord, const struct kvs_key *keys, uint32_t key_co
 	return 0;
 }
 
-static void settle(struct stratum *stratum, const struct kvs_key *keys, uint32_t key_count, uint32_t *scratch)
+static void settle(struct stratum *stratum, const struct kvs_key *keys, uint32_t key_count,
+		   uint32_t *scratch)
 {
 	uint32_t held = 0;
 	uint32_t i;
@@ -94,7 +98,8 @@ static void settle(struct stratum *stratum, const struct kvs_key *keys, uint32_t
 	evict_settle(stratum->order, scratch, held);
 }
 
-void coord_settle(struct coord *coord, const struct kvs_key *keys, uint32_t key_count, uint32_t *scratch)
+void coord_settle(struct coord *coord, const struct kvs_key *keys, uint32_t key_count,
+		  uint32_t *scratch)
 {
 	settle(&coord->device, keys, key_count, scratch);
 	settle(&coord->host, keys, key_count, scratch);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See stratum.h.  idle_count moves exactly where a published block's count crosses between one and two. */
+/*
+ * See stratum.h.  idle_count moves exactly where a published block's count crosses between one and
+ * two.
+ */
 #include "coord/stratum.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-int stratum_open(struct stratum *stratum, enum stratum_id id, struct prefix_index *index, uint32_t block_count,
-		 const char *policy, struct kvs_error *err)
+int stratum_open(struct stratum *stratum, enum stratum_id id, struct prefix_index *index,
+		 uint32_t block_count, const char *policy, struct kvs_error *err)
 {
 	uint32_t block;
 	int      rc;

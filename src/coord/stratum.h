@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One stratum of blocks: its pool, its eviction order and its entries in the prefix index, as one owner.
+ * One stratum of blocks: its pool, its eviction order and its entries in the prefix index, as one
+ * owner.
  *
  * A block is in exactly one state:
  *   free       in the pool, no reference
  *   private    held by a request table or a ticket, no key yet: a copy or a read is filling it
  *   published  under a key; the index holds one reference of its own
- * A published block with that one reference only is *idle*: it may be evicted.  Whoever pins it keeps it.
+ * A published block with that one reference only is *idle*: it may be evicted.  Whoever pins it
+ * keeps it.
  *
  * Threads  The cache owner's only.  Nothing allocates after open.
  */
@@ -32,8 +34,8 @@ struct stratum {
 };
 
 /* policy is one of evict_names.  Errors: KVS_E_INVALID (policy), -ENOMEM. */
-int  stratum_open(struct stratum *stratum, enum stratum_id id, struct prefix_index *index, uint32_t block_count,
-		  const char *policy, struct kvs_error *err);
+int  stratum_open(struct stratum *stratum, enum stratum_id id, struct prefix_index *index,
+		  uint32_t block_count, const char *policy, struct kvs_error *err);
 void stratum_close(struct stratum *stratum);
 
 /* Blocks that stratum_acquire() could hand out one after the other: free ones and idle ones. */
@@ -46,8 +48,9 @@ void stratum_pin(struct stratum *stratum, uint32_t block);
 void stratum_unpin(struct stratum *stratum, uint32_t block);
 
 /*
- * Put a private block under its key; the caller keeps its reference.  Returns the block that holds the key: when the stratum
- * already had one, the caller's reference moves to that one and its own block is dropped.
+ * Put a private block under its key; the caller keeps its reference.  Returns the block that holds
+ * the key: when the stratum already had one, the caller's reference moves to that one and its own
+ * block is dropped.
  */
 uint32_t stratum_publish(struct stratum *stratum, const struct kvs_key *key, uint32_t block);
 

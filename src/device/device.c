@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See device.h.  The CPU engine copies at submission, on the caller's thread: its fence is immediate. */
+/*
+ * See device.h.  The CPU engine copies at submission, on the caller's thread: its fence is
+ * immediate.
+ */
 #include "device/device.h"
 
 #include <errno.h>
@@ -7,17 +10,19 @@
 
 #include "os/os.h"
 
-int device_open(struct device *device, uint32_t block_count, const struct arena_part *host, uint32_t ticket_max,
-		struct kvs_error *err)
+int device_open(struct device *device, uint32_t block_count, const struct arena_part *host,
+		uint32_t ticket_max, struct kvs_error *err)
 {
 	void *base;
 	int   rc;
 
-	*device = (struct device){ .block_bytes = host->block_bytes, .block_count = block_count, .host = host };
+	*device = (struct device){ .block_bytes = host->block_bytes,
+				   .block_count = block_count,
+				   .host = host };
 	rc = os_pages_map(device->block_bytes * block_count, &base);
 	if (rc < 0)
-		return err_set(err, rc, "device_blocks: %u blocks of %zu bytes cannot be mapped", block_count,
-			       device->block_bytes);
+		return err_set(err, rc, "device_blocks: %u blocks of %zu bytes cannot be mapped",
+			       block_count, device->block_bytes);
 	device->base = base;
 	rc = ring_open(&device->fenced, ticket_max, sizeof(uint32_t));
 	if (rc < 0) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The CPU device: Device blocks in ordinary memory and a copy engine between them and the Host arena.
+ * The CPU device: Device blocks in ordinary memory and a copy engine between them and the Host
+ * arena.
  *
- * submit() queues the copies of one tier ticket, poll() reports tickets whose copies are complete, in order of submission: the fence
- * behind which their bytes may be read.
+ * submit() queues the copies of one tier ticket, poll() reports tickets whose copies are complete,
+ * in order of submission: the fence behind which their bytes may be read.
  *
  * Threads  One owner.
  */
@@ -27,8 +28,8 @@ struct device {
 };
 
 /* Blocks are as large as the Host part's.  ticket_max bounds the tickets in flight. */
-int  device_open(struct device *device, uint32_t block_count, const struct arena_part *host, uint32_t ticket_max,
-		 struct kvs_error *err);
+int  device_open(struct device *device, uint32_t block_count, const struct arena_part *host,
+		 uint32_t ticket_max, struct kvs_error *err);
 void device_close(struct device *device);
 
 void *device_block(const struct device *device, uint32_t block);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See engine.h.  The running state is the engine's own digest of the prefix, apart from the hash chain it helps to test. */
+/*
+ * See engine.h.  The running state is the engine's own digest of the prefix, apart from the hash
+ * chain it helps to test.
+ */
 #include "engine/engine.h"
 
 #include <string.h>
@@ -24,7 +27,10 @@ void engine_page_tokens(uint64_t page_id, uint32_t count, int32_t *ret_tokens)
 		ret_tokens[i] = (int32_t)(mix64(base + i) >> 33);
 }
 
-/* The word of one layer in the row of a token: layers differ, and no word is a simple function of its neighbour. */
+/*
+ * The word of one layer in the row of a token: layers differ, and no word is a simple function of
+ * its neighbour.
+ */
 static uint64_t row_word(uint64_t state, uint32_t layer)
 {
 	uint64_t x = state + layer * UINT64_C(0x9e3779b97f4a7c15);
@@ -73,8 +79,8 @@ static void note_wrong(struct engine *engine, uint64_t request, uint32_t page, u
 }
 
 /* One page: token by token, each state from the one before. */
-static uint64_t pass_page(struct engine *engine, const struct engine_prompt *prompt, uint32_t page, bool check,
-			  uint64_t state)
+static uint64_t pass_page(struct engine *engine, const struct engine_prompt *prompt, uint32_t page,
+			  bool check, uint64_t state)
 {
 	const uint64_t left = prompt->token_count - (uint64_t)page * engine->page_tokens;
 	const uint32_t count = left < engine->page_tokens ? (uint32_t)left : engine->page_tokens;

@@ -2,9 +2,10 @@
 /*
  * The reference engine: not a language model, but an oracle for every byte of its KV cache.
  *
- * The KV row of a token is a digest of all tokens up to it, of the group and of the layer, so a stale, misplaced or torn block cannot
- * look right.  A pass over a request checks the rows that were restored and computes the others, as a prefill would; a
- * second pass at the end of the request checks all of them.
+ * The KV row of a token is a digest of all tokens up to it, of the group and of the layer, so a
+ * stale, misplaced or torn block cannot look right.  A pass over a request checks the rows that
+ * were restored and computes the others, as a prefill would; a second pass at the end of the
+ * request checks all of them.
  *
  * Shape    A block holds page_tokens rows of block_bytes / page_tokens bytes, 8 bytes a layer.
  * Threads  None of its own.
@@ -29,7 +30,10 @@ struct engine {
 	uint32_t wrong_page;
 };
 
-/* What a pass runs over: page i of the prompt lies in blocks[i] and has the tokens of id page_ids[i]. */
+/*
+ * What a pass runs over: page i of the prompt lies in blocks[i] and has the tokens of id
+ * page_ids[i].
+ */
 struct engine_prompt {
 	uint64_t        request;
 	const uint64_t *page_ids;

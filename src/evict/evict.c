@@ -58,7 +58,8 @@ int evict_open(const char *name, uint32_t capacity, struct evict **ret_evict, st
 			       EVICT_CAPACITY_MAX);
 	evict = calloc(1, sizeof(*evict));
 	if (!evict)
-		return err_set(err, -ENOMEM, "capacity: no memory for the order of %u blocks", capacity);
+		return err_set(err, -ENOMEM, "capacity: no memory for the order of %u blocks",
+			       capacity);
 	evict->policy = policy;
 	evict->capacity = capacity;
 	for (q = 0; q < EVICT_QUEUES; q++)
@@ -67,7 +68,8 @@ int evict_open(const char *name, uint32_t capacity, struct evict **ret_evict, st
 	evict->notes = malloc(capacity * sizeof(*evict->notes));
 	if (!evict->links || !evict->notes || (policy->prepare && policy->prepare(evict) < 0)) {
 		evict_close(evict);
-		return err_set(err, -ENOMEM, "capacity: no memory for the order of %u blocks", capacity);
+		return err_set(err, -ENOMEM, "capacity: no memory for the order of %u blocks",
+			       capacity);
 	}
 	*ret_evict = evict;
 	return 0;
@@ -130,11 +132,15 @@ uint32_t evict_line_victim(struct evict *evict, evict_may *may, void *ctx)
 	return evict_first(evict, 0, may, ctx);
 }
 
-/* Owners take the lowest free slot, so slots come into use in order and this loop runs once for each. */
+/*
+ * Owners take the lowest free slot, so slots come into use in order and this loop runs once for
+ * each.
+ */
 static void make_known(struct evict *evict, uint32_t slot)
 {
 	for (; evict->known <= slot; evict->known++)
-		evict->links[evict->known] = (struct link){ .prev = evict->known, .next = evict->known };
+		evict->links[evict->known] = (struct link){ .prev = evict->known,
+							    .next = evict->known };
 }
 
 void evict_insert(struct evict *evict, uint32_t slot, uint64_t hash)
@@ -190,8 +196,8 @@ uint32_t evict_count(const struct evict *evict)
 
 size_t evict_bytes(const struct evict *evict)
 {
-	const size_t slot_bytes =
-		sizeof(*evict->links) + sizeof(*evict->notes) + (evict->hashes ? sizeof(*evict->hashes) : 0);
+	const size_t slot_bytes = sizeof(*evict->links) + sizeof(*evict->notes) +
+				  (evict->hashes ? sizeof(*evict->hashes) : 0);
 
 	return sizeof(*evict) + evict->capacity * slot_bytes + ghost_bytes(&evict->ghost);
 }
@@ -205,7 +211,8 @@ void evict_audit(const struct evict *evict)
 	for (q = 0; q < EVICT_QUEUES; q++) {
 		list_audit(&evict->queues[q], evict->links, evict->known);
 		in_queues += evict->queues[q].count;
-		for (slot = evict->queues[q].head; slot != SLOT_NONE; slot = evict->links[slot].next)
+		for (slot = evict->queues[q].head; slot != SLOT_NONE;
+		     slot = evict->links[slot].next)
 			KVS_ASSERT_CMP(evict->notes[slot].queue, ==, q);
 	}
 	for (slot = 0; slot < evict->known; slot++)

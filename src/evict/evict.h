@@ -2,19 +2,21 @@
 /*
  * Eviction orders: which slot goes next.
  *
- * One code for the Host stratum, the stores and `kvstrata simulate`, so that a simulated curve speaks of
- * the system that will run.  An order knows slot numbers only: no keys, no bytes, no pins of its own.
+ * One code for the Host stratum, the stores and `kvstrata simulate`, so that a simulated curve
+ * speaks of the system that will run.  An order knows slot numbers only: no keys, no bytes, no pins
+ * of its own.
  *
  *   lru         the least recently used goes first
  *   fifo        the first inserted goes first; uses change nothing
- *   lru-leaf    lru, and evict_settle() re-touches a request's chain from its end, so that a prefix always
- *               outlives its suffix
- *   s3fifo      a small queue (a tenth), a main queue and a ghost of names: one-time visitors leave early
+ *   lru-leaf    lru, and evict_settle() re-touches a request's chain from its end, so that a prefix
+ *               always outlives its suffix
+ *   s3fifo      a small queue (a tenth), a main queue and a ghost of names: one-time visitors leave
+ *               early
  *   host-order  never used since insertion goes before used, each by recency
  *
  * Cost     O(1) an insert, use, removal; a victim is O(1) plus the slots that `may` refuses.
- * Limits   slot numbers below capacity; nothing allocates after open, but memory is touched only as slots
- *          come into use: number them from 0.
+ * Limits   slot numbers below capacity; nothing allocates after open, but memory is touched only as
+ *          slots come into use: number them from 0.
  * Order    Depends on the sequence of calls alone.
  * Threads  None of its own: the owner's.
  */
@@ -39,19 +41,27 @@ extern const char *const evict_names[];
 /**
  * Open an order over slots 0 .. capacity - 1, all absent.
  *
- * Errors  KVS_E_INVALID  unknown name (lists the known), capacity 0 or past EVICT_CAPACITY_MAX;  -ENOMEM.
+ * Errors  KVS_E_INVALID  unknown name (lists the known), capacity 0 or past EVICT_CAPACITY_MAX;
+ *         -ENOMEM.
  */
-int  evict_open(const char *name, uint32_t capacity, struct evict **ret_evict, struct kvs_error *err);
+int  evict_open(const char *name, uint32_t capacity, struct evict **ret_evict,
+		struct kvs_error *err);
 void evict_close(struct evict *evict);
 
-/* slot must be absent.  hash names its content: s3fifo remembers it after eviction; the others ignore it. */
+/*
+ * slot must be absent.  hash names its content: s3fifo remembers it after eviction; the others
+ * ignore it.
+ */
 void evict_insert(struct evict *evict, uint32_t slot, uint64_t hash);
 /* A use of a present slot. */
 void evict_touch(struct evict *evict, uint32_t slot);
 /* slot leaves for a reason of its owner's: it is not remembered. */
 void evict_remove(struct evict *evict, uint32_t slot);
 
-/* A request has used or inserted these slots, prefix first; absent ones are skipped.  Only lru-leaf acts. */
+/*
+ * A request has used or inserted these slots, prefix first; absent ones are skipped.  Only lru-leaf
+ * acts.
+ */
 void evict_settle(struct evict *evict, const uint32_t *slots, uint32_t count);
 
 typedef bool evict_may(void *ctx, uint32_t slot);
@@ -59,7 +69,8 @@ typedef bool evict_may(void *ctx, uint32_t slot);
 /**
  * Take out the slot that goes next; it is absent afterwards (s3fifo remembers a one-time visitor).
  *
- * may, when not NULL, refuses slots that are pinned; they keep their place.  SLOT_NONE when no slot may go.
+ * may, when not NULL, refuses slots that are pinned; they keep their place.  SLOT_NONE when no slot
+ * may go.
  */
 uint32_t evict_victim(struct evict *evict, evict_may *may, void *ctx);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * calloc on purpose, and zero as "none" in every field: a large ghost costs memory only as names come in.
+ * calloc on purpose, and zero as "none" in every field: a large ghost costs memory only as names
+ * come in.
  */
 #include "evict/ghost.h"
 
@@ -73,7 +74,8 @@ size_t ghost_bytes(const struct ghost *ghost)
 {
 	if (!ghost->cells)
 		return 0;
-	return ghost->capacity * sizeof(*ghost->cells) + ((size_t)ghost->mask + 1) * sizeof(*ghost->heads);
+	return ghost->capacity * sizeof(*ghost->cells) +
+	       ((size_t)ghost->mask + 1) * sizeof(*ghost->heads);
 }
 
 void ghost_audit(const struct ghost *ghost)

@@ -2,9 +2,9 @@
 /*
  * A ghost: the names of the last N things that left, without the things.
  *
- * A ring of 64-bit hashes with a chained index.  A name that is taken out leaves its cell empty until the
- * ring comes around.  Two names of one hash are one name to a ghost; 64 bits make that rarer than a disk
- * error.
+ * A ring of 64-bit hashes with a chained index.  A name that is taken out leaves its cell empty
+ * until the ring comes around.  Two names of one hash are one name to a ghost; 64 bits make that
+ * rarer than a disk error.
  */
 #ifndef EVICT_GHOST_H
 #define EVICT_GHOST_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The order of a Host stratum: what nobody ever came back for goes before what was used, each by recency.
- * A block's first use is a promotion for as long as it stays.
+ * The order of a Host stratum: what nobody ever came back for goes before what was used, each by
+ * recency.  A block's first use is a promotion for as long as it stays.
  */
 #include "evict/policy.h"
 

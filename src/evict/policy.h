@@ -2,8 +2,8 @@
 /*
  * Inside the evict room: what every policy is made of.
  *
- * A policy is a handful of functions over at most two queues of slots, oldest at the head.  The table in
- * evict.c checks presence and counts; a policy decides places only.
+ * A policy is a handful of functions over at most two queues of slots, oldest at the head.  The
+ * table in evict.c checks presence and counts; a policy decides places only.
  */
 #ifndef EVICT_POLICY_H
 #define EVICT_POLICY_H
@@ -22,7 +22,8 @@ struct evict_policy {
 	int (*prepare)(struct evict *evict); /* NULL: nothing beyond links and notes is needed */
 	void (*insert)(struct evict *evict, uint32_t slot, uint64_t hash);
 	void (*touch)(struct evict *evict, uint32_t slot); /* NULL: uses change nothing */
-	void (*settle)(struct evict *evict, const uint32_t *slots, uint32_t count);     /* NULL: nothing */
+	void (*settle)(struct evict *evict, const uint32_t *slots,
+		       uint32_t count); /* NULL: nothing */
 	/* Unlinks what it returns. */
 	uint32_t (*victim)(struct evict *evict, evict_may *may, void *ctx);
 };
@@ -39,9 +40,13 @@ struct evict {
 	struct ghost               ghost;  /* s3fifo */
 };
 
-extern const struct evict_policy evict_lru, evict_fifo, evict_lru_leaf, evict_s3fifo, evict_host_order;
+extern const struct evict_policy evict_lru, evict_fifo, evict_lru_leaf, evict_s3fifo,
+	evict_host_order;
 
-/* Put an unlinked slot at the tail of a queue; take a linked one out; take it out and put it at a tail. */
+/*
+ * Put an unlinked slot at the tail of a queue; take a linked one out; take it out and put it at a
+ * tail.
+ */
 void evict_push(struct evict *evict, uint32_t slot, uint8_t queue);
 void evict_unlink(struct evict *evict, uint32_t slot);
 void evict_move(struct evict *evict, uint32_t slot, uint8_t queue);

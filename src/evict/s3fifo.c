@@ -2,10 +2,10 @@
 /*
  * S3-FIFO (Yang et al., SOSP 2023): three queues that are only ever pushed and popped.
  *
- * A newcomer enters the small queue.  At its end it moves on to the main queue if it was used meanwhile,
- * else it leaves and the ghost keeps its name; who comes back while remembered goes to the main queue
- * directly.  The main queue gives a used slot another round for each use.  What leaves the main queue is
- * not remembered: it had its chance.
+ * A newcomer enters the small queue.  At its end it moves on to the main queue if it was used
+ * meanwhile, else it leaves and the ghost keeps its name; who comes back while remembered goes to
+ * the main queue directly.  The main queue gives a used slot another round for each use.  What
+ * leaves the main queue is not remembered: it had its chance.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,8 +19,8 @@ enum { QUEUE_SMALL, QUEUE_MAIN };
 #define USES_MAX 3
 
 /*
- * As in the paper.  One use instead was tried on an hour of chat: 0.3 points better for a small cache, 2
- * worse for a large.
+ * As in the paper.  One use instead was tried on an hour of chat: 0.3 points better for a small
+ * cache, 2 worse for a large.
  */
 #define USES_TO_STAY 2
 

@@ -13,12 +13,14 @@ int exec_core_open(struct exec_core *core, const struct exec_limits *limits, str
 
 	*core = (struct exec_core){ .limits = *limits };
 	if (limits->outstanding_max == 0 || limits->queue_max == 0)
-		return err_set(err, KVS_E_INVALID, "executor limits: 0 is not allowed; use at least 1");
+		return err_set(err, KVS_E_INVALID,
+			       "executor limits: 0 is not allowed; use at least 1");
 	core->jobs = calloc(limits->outstanding_max, sizeof(*core->jobs));
 	core->links = calloc(limits->outstanding_max, sizeof(*core->links));
 	if (!core->jobs || !core->links || slots_open(&core->slots, limits->outstanding_max) < 0) {
 		exec_core_close(core);
-		return err_set(err, -ENOMEM, "no memory for %u outstanding operations", limits->outstanding_max);
+		return err_set(err, -ENOMEM, "no memory for %u outstanding operations",
+			       limits->outstanding_max);
 	}
 	list_links_init(core->links, limits->outstanding_max);
 	for (class = 0; class < EXEC_CLASS_COUNT; class++)
@@ -67,8 +69,9 @@ int exec_core_submit(struct exec_core *core, const struct op *op, uint64_t now_n
 		return KVS_E_FULL;
 	}
 	core->last_op_id = op->op_id;
-	core->jobs[job] = (struct exec_job){ .op = *op, .state = EXEC_QUEUED, .submitted_ns = now_ns,
-					     .bytes = payload_bytes(op) };
+	core->jobs[job] = (struct exec_job){
+		.op = *op, .state = EXEC_QUEUED, .submitted_ns = now_ns, .bytes = payload_bytes(op)
+	};
 	list_push_tail(queue, core->links, job);
 	core->counters[EXEC_SUBMITTED]++;
 	return 0;
@@ -110,7 +113,8 @@ void exec_core_cancel(struct exec_core *core, uint64_t op_id)
 	uint32_t    job;
 	struct fact fact;
 
-	for (job = slots_next(&core->slots, 0); job != SLOT_NONE; job = slots_next(&core->slots, job + 1)) {
+	for (job = slots_next(&core->slots, 0); job != SLOT_NONE;
+	     job = slots_next(&core->slots, job + 1)) {
 		const struct op *const op = &core->jobs[job].op;
 
 		if (op->op_id != op_id || core->jobs[job].state != EXEC_QUEUED)
@@ -123,12 +127,14 @@ void exec_core_cancel(struct exec_core *core, uint64_t op_id)
 	}
 }
 
-static void measure(const struct exec_core *core, uint64_t now_ns, struct exec_pressure *ret_pressure)
+static void measure(const struct exec_core *core, uint64_t now_ns,
+		    struct exec_pressure *ret_pressure)
 {
 	struct exec_pressure pressure = { 0 };
 	uint32_t             job;
 
-	for (job = slots_next(&core->slots, 0); job != SLOT_NONE; job = slots_next(&core->slots, job + 1)) {
+	for (job = slots_next(&core->slots, 0); job != SLOT_NONE;
+	     job = slots_next(&core->slots, job + 1)) {
 		const struct exec_job *const j = &core->jobs[job];
 
 		if (j->state != EXEC_QUEUED && j->state != EXEC_RUNNING)
@@ -143,8 +149,8 @@ static void measure(const struct exec_core *core, uint64_t now_ns, struct exec_p
 	*ret_pressure = pressure;
 }
 
-uint32_t exec_core_poll(struct exec_core *core, uint64_t now_ns, struct fact *ret_facts, uint32_t fact_max,
-			struct exec_pressure *ret_pressure)
+uint32_t exec_core_poll(struct exec_core *core, uint64_t now_ns, struct fact *ret_facts,
+			uint32_t fact_max, struct exec_pressure *ret_pressure)
 {
 	uint32_t count = 0;
 
@@ -165,8 +171,10 @@ int exec_core_notice(struct exec_core *core, const struct retirement_notice *not
 {
 	uint32_t job;
 
-	for (job = slots_next(&core->slots, 0); job != SLOT_NONE; job = slots_next(&core->slots, job + 1)) {
-		if (core->jobs[job].state != EXEC_STUCK || core->jobs[job].op.op_id != notice->op_id)
+	for (job = slots_next(&core->slots, 0); job != SLOT_NONE;
+	     job = slots_next(&core->slots, job + 1)) {
+		if (core->jobs[job].state != EXEC_STUCK ||
+		    core->jobs[job].op.op_id != notice->op_id)
 			continue;
 		slots_release(&core->slots, job);
 		core->stuck_count--;
@@ -188,7 +196,8 @@ void exec_core_audit(const struct exec_core *core)
 		queued += core->queue[class].count;
 	}
 	list_audit(&core->done, core->links, core->limits.outstanding_max);
-	for (job = slots_next(&core->slots, 0); job != SLOT_NONE; job = slots_next(&core->slots, job + 1)) {
+	for (job = slots_next(&core->slots, 0); job != SLOT_NONE;
+	     job = slots_next(&core->slots, job + 1)) {
 		const struct exec_job *const j = &core->jobs[job];
 
 		count[j->state]++;

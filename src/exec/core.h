@@ -2,15 +2,15 @@
 /*
  * The executor's core: which op waits, which runs, which is done.
  *
- * Pure: no thread, no clock, no allocation after open; the shell (exec.h) calls it under one lock, the simulator calls
- * it directly.  Life of a job:
+ * Pure: no thread, no clock, no allocation after open; the shell (exec.h) calls it under one lock,
+ * the simulator calls it directly.  Life of a job:
  *
  *   QUEUED --take--> RUNNING --finish--> DONE --poll--> gone, or STUCK when the fact came unretired
  *   QUEUED --cancel--> DONE
  *   STUCK --notice--> gone
  *
- * Limits   outstanding_max jobs in all, undelivered facts and stuck jobs included; queue_max a class.  A full queue
- *          refuses; a refused op has no effect and no fact.
+ * Limits   outstanding_max jobs in all, undelivered facts and stuck jobs included; queue_max a
+ *          class.  A full queue refuses; a refused op has no effect and no fact.
  * Classes  QUERY, GET and PUT wait in queues of their own: a lookup never waits behind bulk I/O.
  */
 #ifndef EXEC_CORE_H
@@ -67,14 +67,16 @@ struct exec_core {
 	uint64_t           counters[EXEC_COUNTER_COUNT];
 };
 
-int  exec_core_open(struct exec_core *core, const struct exec_limits *limits, struct kvs_error *err);
+int exec_core_open(struct exec_core *core, const struct exec_limits *limits, struct kvs_error *err);
 void exec_core_close(struct exec_core *core);
 
 /**
- * Queue an op.  Its id must be larger than every id before it: asserted, ids are the scheduler's own.
+ * Queue an op.  Its id must be larger than every id before it: asserted, ids are the scheduler's
+ * own.
  *
  * Errors  KVS_E_FULL        the class queue or the outstanding limit is full;
- *         KVS_E_QUARANTINE  bytes of an earlier op have not retired.  Nothing happened in both cases.
+ *         KVS_E_QUARANTINE  bytes of an earlier op have not retired.  Nothing happened in both
+ *                           cases.
  */
 int exec_core_submit(struct exec_core *core, const struct op *op, uint64_t now_ns);
 
@@ -87,9 +89,12 @@ void exec_core_finish(struct exec_core *core, uint32_t job, const struct fact *f
 /* Inert when the op is not waiting: started I/O runs on, and its fact comes. */
 void exec_core_cancel(struct exec_core *core, uint64_t op_id);
 
-/* Deliver up to fact_max facts in order of completion, and the load as it is then.  Returns how many. */
-uint32_t exec_core_poll(struct exec_core *core, uint64_t now_ns, struct fact *ret_facts, uint32_t fact_max,
-			struct exec_pressure *ret_pressure);
+/*
+ * Deliver up to fact_max facts in order of completion, and the load as it is then.  Returns how
+ * many.
+ */
+uint32_t exec_core_poll(struct exec_core *core, uint64_t now_ns, struct fact *ret_facts,
+			uint32_t fact_max, struct exec_pressure *ret_pressure);
 
 /* An op whose fact came unretired has retired after all.  KVS_E_STALE when no such op is stuck. */
 int exec_core_notice(struct exec_core *core, const struct retirement_notice *notice);

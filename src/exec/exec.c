@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See exec.h.  Workers sleep on their class's condition; the poller sleeps on the eventfd, if at all. */
+/*
+ * See exec.h.  Workers sleep on their class's condition; the poller sleeps on the eventfd, if at
+ * all.
+ */
 #include "exec/exec.h"
 
 #include <errno.h>
@@ -91,7 +94,8 @@ static void *work(void *arg)
 	return NULL;
 }
 
-static int start_workers(struct exec *exec, const struct exec_options *options, struct kvs_error *err)
+static int start_workers(struct exec *exec, const struct exec_options *options,
+			 struct kvs_error *err)
 {
 	static const char *const names[EXEC_CLASS_COUNT] = { "kvs-query", "kvs-get", "kvs-put" };
 	int                      class;
@@ -105,7 +109,8 @@ static int start_workers(struct exec *exec, const struct exec_options *options, 
 			*worker = (struct worker){ .exec = exec, .class = (enum exec_class)class };
 			rc = os_thread_start(&worker->thread, names[class], work, worker);
 			if (rc < 0)
-				return err_set(err, rc, "executor: cannot start a worker thread: %s",
+				return err_set(err, rc,
+					       "executor: cannot start a worker thread: %s",
 					       kvs_strerror(rc));
 			exec->worker_count++;
 		}
@@ -120,12 +125,14 @@ static int check_workers(const struct exec_options *options, struct kvs_error *e
 
 	for (class = 0; class < EXEC_CLASS_COUNT; class++) {
 		if (options->workers[class] == 0 || options->workers[class] > EXEC_WORKERS_MAX)
-			return err_set(err, KVS_E_INVALID, "executor workers: %u is out of range; use 1 to %u a class",
+			return err_set(err, KVS_E_INVALID,
+				       "executor workers: %u is out of range; use 1 to %u a class",
 				       options->workers[class], EXEC_WORKERS_MAX);
 		total += options->workers[class];
 	}
 	if (total > EXEC_WORKERS_MAX)
-		return err_set(err, KVS_E_INVALID, "executor workers: %u in all are too many; the limit is %u", total,
+		return err_set(err, KVS_E_INVALID,
+			       "executor workers: %u in all are too many; the limit is %u", total,
 			       EXEC_WORKERS_MAX);
 	return 0;
 }
@@ -206,7 +213,8 @@ void exec_cancel(struct exec *exec, uint64_t op_id)
 	os_mutex_unlock(&exec->lock);
 }
 
-uint32_t exec_poll(struct exec *exec, struct fact *ret_facts, uint32_t fact_max, struct exec_pressure *ret_pressure)
+uint32_t exec_poll(struct exec *exec, struct fact *ret_facts, uint32_t fact_max,
+		   struct exec_pressure *ret_pressure)
 {
 	uint32_t count;
 

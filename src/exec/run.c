@@ -63,7 +63,8 @@ static void worse(struct fact *fact, enum op_reason reason)
 		fact->reason = reason;
 }
 
-static void row_done(const struct op *op, uint32_t row, struct fact *fact, struct exec_moved *moved, bool fresh)
+static void row_done(const struct op *op, uint32_t row, struct fact *fact, struct exec_moved *moved,
+		     bool fresh)
 {
 	const uint64_t bytes = op->spans ? op->spans[row].bytes : 0;
 
@@ -127,7 +128,9 @@ static void run_rows(struct kvs_store *store, const struct op *op, uint32_t firs
 	}
 	for (i = 0; i < count; i++) {
 		if (!can_answer(op->kind, result[i])) {
-			/* A call that says what it cannot know proves nothing of its spans either. */
+			/*
+			 * A call that says what it cannot know proves nothing of its spans either.
+			 */
 			result[i] = KVS_RESULT_UNKNOWN;
 			retired = retired && (!op->spans || failures_retire(store));
 		}
@@ -139,17 +142,21 @@ static void run_rows(struct kvs_store *store, const struct op *op, uint32_t firs
 	fact->retired = fact->retired && retired;
 }
 
-void exec_run(struct kvs_store *store, const struct op *op, struct fact *ret_fact, struct exec_moved *ret_moved)
+void exec_run(struct kvs_store *store, const struct op *op, struct fact *ret_fact,
+	      struct exec_moved *ret_moved)
 {
 	uint32_t row = 0;
 
 	*ret_moved = (struct exec_moved){ 0 };
 	fact_init(ret_fact, op);
-	/* No store call yet, so nothing touches the spans; each call below must prove its own retirement. */
+	/*
+	 * No store call yet, so nothing touches the spans; each call below must prove its own
+	 * retirement.
+	 */
 	ret_fact->retired = true;
 	while (row < op->key_count) {
 		const uint32_t first = (uint32_t)bits_next_set(op->owned.words, row, op->key_count);
-		uint32_t       end = (uint32_t)bits_next_clear(op->owned.words, first, op->key_count);
+		uint32_t end = (uint32_t)bits_next_clear(op->owned.words, first, op->key_count);
 
 		for (; row < first; row++)
 			bits_set(ret_fact->ok.words, row);

@@ -2,8 +2,8 @@
 /*
  * One op against one store: calls the store and states what happened as a fact.
  *
- * Thread   Any; touches only the op, its spans and the store.  Workers call it without a lock, the simulator at a
- *          time of its choice.
+ * Thread   Any; touches only the op, its spans and the store.  Workers call it without a lock, the
+ *          simulator at a time of its choice.
  */
 #ifndef EXEC_RUN_H
 #define EXEC_RUN_H
@@ -22,6 +22,7 @@ struct exec_moved {
 	uint64_t no_space_keys;
 };
 
-void exec_run(struct kvs_store *store, const struct op *op, struct fact *ret_fact, struct exec_moved *ret_moved);
+void exec_run(struct kvs_store *store, const struct op *op, struct fact *ret_fact,
+	      struct exec_moved *ret_moved);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The byte stream of a page is cut into pieces of at most PIECE_TOKENS tokens on the stack.  A page of the
- * usual 128 to 512 tokens without extra keys is one piece and one call into libcrypto; the rest streams.
+ * The byte stream of a page is cut into pieces of at most PIECE_TOKENS tokens on the stack.  A page
+ * of the usual 128 to 512 tokens without extra keys is one piece and one call into libcrypto; the
+ * rest streams.
  */
 #include "key/key.h"
 
@@ -17,7 +18,10 @@
 /* Length and digest of the prior, and the token count. */
 #define HEAD_BYTES (4 + SHA256_BYTES + 4)
 
-/* Raised when equal identities must no longer mean equal objects: the chain or what blocks hold changed. */
+/*
+ * Raised when equal identities must no longer mean equal objects: the chain or what blocks hold
+ * changed.
+ */
 #define COMPATIBILITY_EPOCH 1u
 
 static_assert(sizeof(struct kvs_key) == 56, "keys are hashed and compared as bytes: no padding");

@@ -2,15 +2,16 @@
 /*
  * From tokens to names: the prefix hash chain, namespaces, object keys.
  *
- * A prefix page is P tokens (prefix_granularity).  Its hash covers its tokens and, through its prior, every
- * token before it, so equal hashes mean equal prefixes.  Only full pages have a hash.
+ * A prefix page is P tokens (prefix_granularity).  Its hash covers its tokens and, through its
+ * prior, every token before it, so equal hashes mean equal prefixes.  Only full pages have a hash.
  *
  * Byte stream of one page, hashed with SHA-256; integers are little-endian:
  *   u32 length of the prior digest (0 or 32), the prior digest,
  *   u32 token count, each token as its 32-bit two's complement,
  *   and only when there are extra keys: u32 count, then each as u32 length and bytes.
  *
- * Source   the chain is that of the design's reference engine; golden values in tests/unit/key_test.c.
+ * Source   the chain is that of the design's reference engine; golden values in
+ *          tests/unit/key_test.c.
  */
 #ifndef KEY_KEY_H
 #define KEY_KEY_H
@@ -34,19 +35,23 @@ struct extra_key {
 
 /* One page.  prior is NULL for the first page of a prompt. */
 void prefix_hash_page(const struct prefix_hash *prior, const int32_t *tokens, uint32_t token_count,
-		      const struct extra_key *extras, uint32_t extra_count, struct prefix_hash *ret_hash);
+		      const struct extra_key *extras, uint32_t extra_count,
+		      struct prefix_hash *ret_hash);
 
 /* Hash page_count full pages of page_tokens each, continuing after prior (NULL: from the start). */
 void prefix_hash_chain(const struct prefix_hash *prior, const int32_t *tokens, uint32_t page_tokens,
 		       uint32_t page_count, struct prefix_hash *ret_hashes);
 
 /*
- * How many leading pages of a prompt may be restored: at least replay_tokens (and never less than one) at
- * its end are computed anew, because logits come from computing, not from the cache.
+ * How many leading pages of a prompt may be restored: at least replay_tokens (and never less than
+ * one) at its end are computed anew, because logits come from computing, not from the cache.
  */
 uint32_t prefix_reusable_pages(uint32_t token_count, uint32_t page_tokens, uint32_t replay_tokens);
 
-/* A namespace from a deployment's identity text: SHA-256 of "kvs", the compatibility epoch and the text. */
+/*
+ * A namespace from a deployment's identity text: SHA-256 of "kvs", the compatibility epoch and the
+ * text.
+ */
 void key_namespace(const char *identity, struct kvs_namespace *ret_space);
 
 void key_make(const struct kvs_namespace *space, const struct prefix_hash *hash, uint32_t group,

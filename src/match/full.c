@@ -3,8 +3,8 @@
 
 #include "base/bits.h"
 
-uint32_t match_full(const struct prefix_index *index, enum stratum_id stratum, const struct kvs_key *keys,
-		    uint32_t begin, uint32_t end, const uint64_t *hints)
+uint32_t match_full(const struct prefix_index *index, enum stratum_id stratum,
+		    const struct kvs_key *keys, uint32_t begin, uint32_t end, const uint64_t *hints)
 {
 	uint32_t i;
 

@@ -14,7 +14,8 @@ int index_open(struct prefix_index *index, uint32_t entry_max)
 	if (!index->entries)
 		return -ENOMEM;
 	if (slots_open(&index->slots, entry_max) < 0 ||
-	    map_open(&index->map, entry_max, index->entries, sizeof(*index->entries), sizeof(struct kvs_key)) < 0) {
+	    map_open(&index->map, entry_max, index->entries, sizeof(*index->entries),
+		     sizeof(struct kvs_key)) < 0) {
 		index_close(index);
 		return -ENOMEM;
 	}
@@ -34,14 +35,16 @@ uint32_t index_find(const struct prefix_index *index, const struct kvs_key *key)
 	return map_find(&index->map, map_hash(&index->map, key), key);
 }
 
-uint32_t index_block(const struct prefix_index *index, enum stratum_id stratum, const struct kvs_key *key)
+uint32_t index_block(const struct prefix_index *index, enum stratum_id stratum,
+		     const struct kvs_key *key)
 {
 	const uint32_t entry = index_find(index, key);
 
 	return entry == SLOT_NONE ? SLOT_NONE : index->entries[entry].block[stratum];
 }
 
-uint32_t index_add(struct prefix_index *index, enum stratum_id stratum, const struct kvs_key *key, uint32_t block)
+uint32_t index_add(struct prefix_index *index, enum stratum_id stratum, const struct kvs_key *key,
+		   uint32_t block)
 {
 	const uint64_t hash = map_hash(&index->map, key);
 	uint32_t       entry = map_find(&index->map, hash, key);
@@ -49,7 +52,8 @@ uint32_t index_add(struct prefix_index *index, enum stratum_id stratum, const st
 	if (entry == SLOT_NONE) {
 		entry = slots_acquire(&index->slots);
 		KVS_ASSERT_CMP(entry, !=, SLOT_NONE);
-		index->entries[entry] = (struct index_entry){ .key = *key, .block = { SLOT_NONE, SLOT_NONE } };
+		index->entries[entry] = (struct index_entry){ .key = *key,
+							      .block = { SLOT_NONE, SLOT_NONE } };
 		map_insert(&index->map, hash, entry);
 	}
 	KVS_ASSERT_CMP(index->entries[entry].block[stratum], ==, SLOT_NONE);
@@ -81,6 +85,7 @@ void index_audit(const struct prefix_index *index)
 	     entry = slots_next(&index->slots, entry + 1)) {
 		const struct index_entry *const e = &index->entries[entry];
 
-		KVS_ASSERT(e->block[STRATUM_DEVICE] != SLOT_NONE || e->block[STRATUM_HOST] != SLOT_NONE);
+		KVS_ASSERT(e->block[STRATUM_DEVICE] != SLOT_NONE ||
+			   e->block[STRATUM_HOST] != SLOT_NONE);
 	}
 }

@@ -2,8 +2,9 @@
 /*
  * The prefix index: which keys are published, and in which block of which stratum.
  *
- * One entry a key serves Device and Host together; it lives while at least one of them holds the key.  The index says
- * where bytes are; who may drop them is the business of the stratum that owns the block.
+ * One entry a key serves Device and Host together; it lives while at least one of them holds the
+ * key.  The index says where bytes are; who may drop them is the business of the stratum that owns
+ * the block.
  *
  * Limits   entry_max entries, fixed at open: the sum of both strata's blocks is always enough.
  * Threads  The cache owner's only.
@@ -39,10 +40,15 @@ void index_close(struct prefix_index *index);
 uint32_t index_find(const struct prefix_index *index, const struct kvs_key *key);
 
 /* The block that holds a key in a stratum; SLOT_NONE when none does. */
-uint32_t index_block(const struct prefix_index *index, enum stratum_id stratum, const struct kvs_key *key);
+uint32_t index_block(const struct prefix_index *index, enum stratum_id stratum,
+		     const struct kvs_key *key);
 
-/* Say that block of stratum holds key; the stratum must not hold it yet (asserted).  Returns the entry. */
-uint32_t index_add(struct prefix_index *index, enum stratum_id stratum, const struct kvs_key *key, uint32_t block);
+/*
+ * Say that block of stratum holds key; the stratum must not hold it yet (asserted).  Returns the
+ * entry.
+ */
+uint32_t index_add(struct prefix_index *index, enum stratum_id stratum, const struct kvs_key *key,
+		   uint32_t block);
 
 /* The stratum no longer holds the key of this entry; the entry goes with its last block. */
 void index_drop(struct prefix_index *index, enum stratum_id stratum, uint32_t entry);

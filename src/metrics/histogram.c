@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A log-linear histogram: values below one octave of steps have a bucket each, every further octave is cut
- * into as many steps.
+ * A log-linear histogram: values below one octave of steps have a bucket each, every further octave
+ * is cut into as many steps.
  *
- * The one writer adds with plain relaxed loads and stores; a reader beside it may miss the newest values.
+ * The one writer adds with plain relaxed loads and stores; a reader beside it may miss the newest
+ * values.
  */
 #include <math.h>
 
@@ -37,7 +38,10 @@ static uint64_t upper_edge(uint32_t bucket)
 	return ((uint64_t)(HISTOGRAM_STEPS + step) << shift) + ((UINT64_C(1) << shift) - 1);
 }
 
-/* Relaxed: a value stands alone, nothing is published through it.  Load and store: there is one writer. */
+/*
+ * Relaxed: a value stands alone, nothing is published through it.  Load and store: there is one
+ * writer.
+ */
 static uint64_t get(const _Atomic uint64_t *cell)
 {
 	return atomic_load_explicit(cell, memory_order_relaxed);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Registration: everything that could spoil the text is refused here, so that writing it cannot fail. */
+/*
+ * Registration: everything that could spoil the text is refused here, so that writing it cannot
+ * fail.
+ */
 #include "metrics/registry.h"
 
 #include <errno.h>
@@ -41,7 +44,8 @@ int metrics_open(const char *labels, struct metrics **ret_metrics, struct kvs_er
 	struct metrics *metrics;
 
 	if (labels[0] && !labels_valid(labels))
-		return err_set(err, KVS_E_INVALID, "labels: '%s' is not a list of key=\"value\"", labels);
+		return err_set(err, KVS_E_INVALID, "labels: '%s' is not a list of key=\"value\"",
+			       labels);
 	metrics = calloc(1, sizeof(*metrics));
 	if (!metrics)
 		goto fail;
@@ -74,7 +78,8 @@ static bool name_valid(const char *name)
 }
 
 /* Metrics of one name are one family: the same kind and help, each label once. */
-static int check_family(const struct metrics *metrics, const struct metric *wanted, struct kvs_error *err)
+static int check_family(const struct metrics *metrics, const struct metric *wanted,
+			struct kvs_error *err)
 {
 	uint32_t i;
 
@@ -87,8 +92,8 @@ static int check_family(const struct metrics *metrics, const struct metric *want
 			return err_set(err, KVS_E_INVALID, "name: %s {%s} is already registered",
 				       wanted->name, wanted->label);
 		if (other->kind != wanted->kind || strcmp(other->help, wanted->help) != 0)
-			return err_set(err, KVS_E_INVALID, "name: %s has another kind or help already",
-				       wanted->name);
+			return err_set(err, KVS_E_INVALID,
+				       "name: %s has another kind or help already", wanted->name);
 	}
 	return 0;
 }
@@ -96,7 +101,8 @@ static int check_family(const struct metrics *metrics, const struct metric *want
 static int check(const struct metrics *metrics, const struct metric *wanted, struct kvs_error *err)
 {
 	if (!name_valid(wanted->name))
-		return err_set(err, KVS_E_INVALID, "name: '%s' is not " PREFIX "* of letters, digits and _",
+		return err_set(err, KVS_E_INVALID,
+			       "name: '%s' is not " PREFIX "* of letters, digits and _",
 			       wanted->name);
 	if (wanted->help[strcspn(wanted->help, "\n\\")])
 		return err_set(err, KVS_E_INVALID, "help: of %s holds a line end or a backslash",
@@ -119,10 +125,13 @@ static int add(struct metrics *metrics, const struct metric *wanted, struct kvs_
 	return rc;
 }
 
-int metrics_value(struct metrics *metrics, enum metric_kind kind, const char *name, const char *label,
-		  const char *help, double unit_scale, _Atomic uint64_t **ret_value, struct kvs_error *err)
+int metrics_value(struct metrics *metrics, enum metric_kind kind, const char *name,
+		  const char *label, const char *help, double unit_scale,
+		  _Atomic uint64_t **ret_value, struct kvs_error *err)
 {
-	struct metric wanted = { .name = name, .help = help, .unit_scale = unit_scale, .kind = kind };
+	struct metric wanted = {
+		.name = name, .help = help, .unit_scale = unit_scale, .kind = kind
+	};
 	int           rc;
 
 	KVS_ASSERT(kind != METRIC_HISTOGRAM);
@@ -130,10 +139,11 @@ int metrics_value(struct metrics *metrics, enum metric_kind kind, const char *na
 		const char *const end = label_end(label);
 
 		if (!end || *end)
-			return err_set(err, KVS_E_INVALID, "label: '%s' is not one key=\"value\"", label);
+			return err_set(err, KVS_E_INVALID, "label: '%s' is not one key=\"value\"",
+				       label);
 		if (strlen(label) >= sizeof(wanted.label))
-			return err_set(err, KVS_E_INVALID, "label: '%s' is longer than %zu bytes", label,
-				       sizeof(wanted.label) - 1);
+			return err_set(err, KVS_E_INVALID, "label: '%s' is longer than %zu bytes",
+				       label, sizeof(wanted.label) - 1);
 		memcpy(wanted.label, label, strlen(label));
 	}
 	rc = add(metrics, &wanted, err);
@@ -142,8 +152,8 @@ int metrics_value(struct metrics *metrics, enum metric_kind kind, const char *na
 	return rc;
 }
 
-int metrics_histogram(struct metrics *metrics, const char *name, const char *help, double unit_scale,
-		      const struct histogram *histogram, struct kvs_error *err)
+int metrics_histogram(struct metrics *metrics, const char *name, const char *help,
+		      double unit_scale, const struct histogram *histogram, struct kvs_error *err)
 {
 	const struct metric wanted = { .name = name, .help = help, .unit_scale = unit_scale,
 				       .kind = METRIC_HISTOGRAM, .histogram = histogram };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Prometheus text, version 0.0.4: families in order of their first registration, each in one piece. */
+/*
+ * The Prometheus text, version 0.0.4: families in order of their first registration, each in one
+ * piece.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,7 +56,8 @@ static void emit_scaled(struct out *out, const struct metric *metric, uint64_t v
 		emit(out, "%.15g\n", (double)value * metric->unit_scale);
 }
 
-static void emit_summary(struct out *out, const struct metrics *metrics, const struct metric *metric)
+static void emit_summary(struct out *out, const struct metrics *metrics,
+			 const struct metric *metric)
 {
 	static const struct {
 		double      percent;
@@ -73,7 +77,8 @@ static void emit_summary(struct out *out, const struct metrics *metrics, const s
 		if (count == 0)
 			emit(out, "NaN\n");
 		else
-			emit_scaled(out, metric, histogram_percentile(histogram, quantiles[i].percent));
+			emit_scaled(out, metric,
+				    histogram_percentile(histogram, quantiles[i].percent));
 	}
 	emit_name(out, metrics, metric, "_sum", "");
 	emit_scaled(out, metric, sum);

@@ -2,15 +2,17 @@
 /*
  * The waist: operations going down, facts coming up.
  *
- * Above it request states, tickets and plans; below it queues, workers and stores.  All are plain values.
+ * Above it request states, tickets and plans; below it queues, workers and stores.  All are plain
+ * values.
  *
- *   op      one storage job: QUERY, GET or PUT over keys; CANCEL names an existing op.  Immutable once
- *           submitted.
+ *   op      one storage job: QUERY, GET or PUT over keys; CANCEL names an existing op.  Immutable
+ *           once submitted.
  *   fact    what one owner's executor says of one op: exactly one per dispatched op.
  *   notice  a retirement notice: an op whose fact came unretired has retired after all.
  *
  * An error is not an outcome: a refused submission has no effect and no fact.  Completion is not
- * retirement: `retired` is a field of its own, it defaults to false, and nothing derives it from success.
+ * retirement: `retired` is a field of its own, it defaults to false, and nothing derives it from
+ * success.
  */
 #ifndef OP_OP_H
 #define OP_OP_H
@@ -23,8 +25,8 @@
 #include "base/bits.h"
 
 /*
- * 1,024 keys are 64 MiB at 64 KiB a block: more would hold a worker for longer than a deadline. Longer
- * reads split.
+ * 1,024 keys are 64 MiB at 64 KiB a block: more would hold a worker for longer than a deadline.
+ * Longer reads split.
  */
 #define OP_KEYS_MAX 1024
 
@@ -106,7 +108,8 @@ void fact_refused(struct fact *fact, const struct op *op, enum op_reason reason)
 /**
  * Check a fact against the op it answers, as input from another owner.
  *
- * Errors  KVS_E_PROTO  id or mask length differ, a bit set past key_count, ok and object_fault overlap, a
+ * Errors  KVS_E_PROTO  id or mask length differ, a bit set past key_count, ok and object_fault
+ *         overlap, a
  *                      QUERY or PUT reports read failures.
  */
 int fact_check(const struct fact *fact, const struct op *op, struct kvs_error *err);

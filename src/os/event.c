@@ -62,7 +62,10 @@ int os_epoll_add(int epoll_fd, int fd, uint64_t tag)
 	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
 }
 
-/* Rounded up, so that a loop that sleeps until a deadline does not spin through the last millisecond. */
+/*
+ * Rounded up, so that a loop that sleeps until a deadline does not spin through the last
+ * millisecond.
+ */
 static int timeout_ms(uint64_t deadline_ns)
 {
 	const uint64_t now = os_now_ns();
@@ -93,7 +96,10 @@ int os_epoll_wait(int epoll_fd, uint64_t *ret_tags, int count, uint64_t timeout_
 
 void os_close(int fd)
 {
-	/* Linux frees the number even when close is interrupted: trying again could close somebody else's. */
+	/*
+	 * Linux frees the number even when close is interrupted: trying again could close somebody
+	 * else's.
+	 */
 	if (fd >= 0)
 		(void)close(fd);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files by position: whole transfers or an error, and one lock that the I/O's own descriptor carries. */
+/*
+ * Files by position: whole transfers or an error, and one lock that the I/O's own descriptor
+ * carries.
+ */
 #include "os/os.h"
 
 #include <errno.h>
@@ -54,8 +57,8 @@ int os_file_write(int fd, const void *buffer, size_t bytes, uint64_t offset)
 		if (done < 0)
 			return -errno;
 		/*
-		 * No file system should, but one that takes nothing and names no reason must not hold us
-		 * here.
+		 * No file system should, but one that takes nothing and names no reason must not
+		 * hold us here.
 		 */
 		if (done == 0)
 			return -EIO;

@@ -20,7 +20,8 @@
 
 int os_pages_map(size_t bytes, void **ret_ptr)
 {
-	void *const ptr = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *const ptr = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			       0);
 
 	if (ptr == MAP_FAILED)
 		return -errno;
@@ -29,8 +30,8 @@ int os_pages_map(size_t bytes, void **ret_ptr)
 }
 
 /*
- * A reservation is not enough: where a control group limits huge pages, a reserved page may still be refused
- * at its first touch, which kills the process.
+ * A reservation is not enough: where a control group limits huge pages, a reserved page may still
+ * be refused at its first touch, which kills the process.
  */
 static int take_pages(int fd, size_t bytes)
 {
@@ -107,7 +108,10 @@ static bool read_setting(const char *path, char *ret_text, size_t text_bytes)
 	return true;
 }
 
-/* The setting lists all choices with the one in force in brackets; a kernel without it has no such pages. */
+/*
+ * The setting lists all choices with the one in force in brackets; a kernel without it has no such
+ * pages.
+ */
 bool os_pages_shared_huge(void)
 {
 	char text[128];
@@ -118,7 +122,8 @@ bool os_pages_shared_huge(void)
 
 uint64_t os_memory_bytes(void)
 {
-	const uint64_t physical = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+	const uint64_t physical = (uint64_t)sysconf(_SC_PHYS_PAGES) *
+				  (uint64_t)sysconf(_SC_PAGESIZE);
 	uint64_t       limit;
 	char           text[32];
 	char          *end;

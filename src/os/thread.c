@@ -2,8 +2,8 @@
 /*
  * Threads, mutexes and condition variables.
  *
- * The pthread calls used here fail only when we misuse them, so a failure panics; starting a thread is the
- * exception, because the machine may refuse it.
+ * The pthread calls used here fail only when we misuse them, so a failure panics; starting a thread
+ * is the exception, because the machine may refuse it.
  */
 #include "os/os.h"
 

@@ -2,9 +2,10 @@
 /*
  * Blocks of one stratum as numbers with reference counts.
  *
- * A block is free (count 0) or held; whoever holds a reference may count on its bytes staying put.  The last unpin
- * returns it to the back of the free queue, so a block rests as long as possible before it is handed out again and
- * the order depends on the calls alone.  The pool knows no keys, no recency and no owners.
+ * A block is free (count 0) or held; whoever holds a reference may count on its bytes staying put.
+ * The last unpin returns it to the back of the free queue, so a block rests as long as possible
+ * before it is handed out again and the order depends on the calls alone.  The pool knows no keys,
+ * no recency and no owners.
  *
  * Limits   block_count is fixed at open; nothing allocates after.
  * Threads  The cache owner's only.

@@ -22,8 +22,8 @@ void request_close(struct request *request)
 	free(request->sources);
 }
 
-void request_begin(struct request *request, const struct sched_options *options, uint64_t id, const int32_t *tokens,
-		   uint64_t token_count)
+void request_begin(struct request *request, const struct sched_options *options, uint64_t id,
+		   const int32_t *tokens, uint64_t token_count)
 {
 	const uint32_t     page_tokens = options->page_tokens;
 	struct prefix_hash hash, prior;
@@ -36,27 +36,32 @@ void request_begin(struct request *request, const struct sched_options *options,
 		.token_count = token_count,
 		.page_count = (uint32_t)((token_count + page_tokens - 1) / page_tokens),
 		.key_count = (uint32_t)(token_count / page_tokens),
-		.reusable = prefix_reusable_pages((uint32_t)token_count, page_tokens, options->replay_tokens),
+		.reusable = prefix_reusable_pages((uint32_t)token_count, page_tokens,
+						  options->replay_tokens),
 		.keys = request->keys,
 		.table = request->table,
 		.sources = request->sources,
 	};
 	for (i = 0; i < request->key_count; i++) {
-		prefix_hash_page(i ? &prior : NULL, tokens + (size_t)i * page_tokens, page_tokens, NULL, 0, &hash);
+		prefix_hash_page(i ? &prior : NULL, tokens + (size_t)i * page_tokens, page_tokens,
+				 NULL, 0, &hash);
 		key_make(&options->space, &hash, 0, 0, &request->keys[i]);
 		prior = hash;
 	}
 }
 
-static uint64_t tokens_of(uint64_t token_count, uint32_t page_tokens, uint64_t first_page, uint64_t end_page)
+static uint64_t tokens_of(uint64_t token_count, uint32_t page_tokens, uint64_t first_page,
+			  uint64_t end_page)
 {
 	const uint64_t first = first_page * page_tokens;
 	const uint64_t end = end_page * page_tokens;
 
-	return (end < token_count ? end : token_count) - (first < token_count ? first : token_count);
+	return (end < token_count ? end : token_count) -
+	       (first < token_count ? first : token_count);
 }
 
-void request_result(const struct request *request, uint32_t page_tokens, struct sched_result *ret_result)
+void request_result(const struct request *request, uint32_t page_tokens,
+		    struct sched_result *ret_result)
 {
 	const uint32_t restored = request->hit.host_end - request->hit.device_end;
 	int            origin;
@@ -75,6 +80,6 @@ void request_result(const struct request *request, uint32_t page_tokens, struct 
 	/* Restored pages are full ones; only the recomputed end can hold a partial page. */
 	for (origin = ORIGIN_DEVICE; origin < ORIGIN_RECOMPUTED; origin++)
 		ret_result->tokens[origin] = (uint64_t)ret_result->pages[origin] * page_tokens;
-	ret_result->tokens[ORIGIN_RECOMPUTED] =
-		tokens_of(request->token_count, page_tokens, request->hit.host_end, request->page_count);
+	ret_result->tokens[ORIGIN_RECOMPUTED] = tokens_of(
+		request->token_count, page_tokens, request->hit.host_end, request->page_count);
 }

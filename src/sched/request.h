@@ -12,7 +12,13 @@
 
 #include "sched/sched.h"
 
-enum request_state { REQUEST_FREE, REQUEST_SUBMITTED, REQUEST_PREFETCHING, REQUEST_LOADING, REQUEST_RUNNING };
+enum request_state {
+	REQUEST_FREE,
+	REQUEST_SUBMITTED,
+	REQUEST_PREFETCHING,
+	REQUEST_LOADING,
+	REQUEST_RUNNING
+};
 
 struct request {
 	enum request_state    state;
@@ -40,10 +46,11 @@ int  request_open(struct request *request, uint32_t page_max);
 void request_close(struct request *request);
 
 /* Name the pages of a prompt and reset everything else. */
-void request_begin(struct request *request, const struct sched_options *options, uint64_t id, const int32_t *tokens,
-		   uint64_t token_count);
+void request_begin(struct request *request, const struct sched_options *options, uint64_t id,
+		   const int32_t *tokens, uint64_t token_count);
 
 /* Where its pages came from; the partial last page counts with its own tokens. */
-void request_result(const struct request *request, uint32_t page_tokens, struct sched_result *ret_result);
+void request_result(const struct request *request, uint32_t page_tokens,
+		    struct sched_result *ret_result);
 
 #endif

@@ -31,7 +31,10 @@ struct sched {
 	struct sched_plan    plan;
 };
 
-/* A request has at most one LOAD and, after it left, one STORE: its successor's STORE may follow before that is done. */
+/*
+ * A request has at most one LOAD and, after it left, one STORE: its successor's STORE may follow
+ * before that is done.
+ */
 static uint32_t copy_ticket_max(const struct sched_options *options)
 {
 	return 3 * options->request_max;
@@ -52,8 +55,9 @@ static int open_tables(struct sched *sched)
 	sched->rows = calloc(options->request_max, sizeof(*sched->rows));
 	sched->ready = calloc(options->request_max, sizeof(*sched->ready));
 	sched->scratch = calloc(page_max, sizeof(*sched->scratch));
-	if (!sched->requests || !sched->links || !sched->facts || !sched->copies || !sched->stores || !sched->rows ||
-	    !sched->ready || !sched->scratch || slots_open(&sched->slots, options->request_max) < 0)
+	if (!sched->requests || !sched->links || !sched->facts || !sched->copies ||
+	    !sched->stores || !sched->rows || !sched->ready || !sched->scratch ||
+	    slots_open(&sched->slots, options->request_max) < 0)
 		return -ENOMEM;
 	list_links_init(sched->links, options->request_max);
 	list_init(&sched->waiting);
@@ -64,8 +68,8 @@ static int open_tables(struct sched *sched)
 	return 0;
 }
 
-int sched_open(const struct sched_options *options, const struct arena_part *host, struct sched **ret_sched,
-	       struct kvs_error *err)
+int sched_open(const struct sched_options *options, const struct arena_part *host,
+	       struct sched **ret_sched, struct kvs_error *err)
 {
 	struct sched *const sched = calloc(1, sizeof(*sched));
 	int                 rc;
@@ -79,7 +83,8 @@ int sched_open(const struct sched_options *options, const struct arena_part *hos
 	if (rc == 0 && options->with_store)
 		rc = transfer_open(&sched->transfer, &options->transfer, &sched->coord, host, err);
 	if (rc == 0)
-		rc = tier_open(&sched->tier, &sched->coord, copy_ticket_max(options), options->page_max, err);
+		rc = tier_open(&sched->tier, &sched->coord, copy_ticket_max(options),
+			       options->page_max, err);
 	if (rc == 0) {
 		rc = open_tables(sched);
 		if (rc < 0)
@@ -126,12 +131,15 @@ int sched_submit(struct sched *sched, uint64_t id, const int32_t *tokens, uint64
 	if (token_count == 0)
 		return err_set(err, KVS_E_INVALID, "tokens: a request needs at least one");
 	if (token_count > room)
-		return err_set(err, KVS_E_INVALID, "tokens: %llu are too many for one request, which holds %llu in %u blocks",
-			       (unsigned long long)token_count, (unsigned long long)room,
-			       sched->options.page_max);
+		return err_set(
+			err, KVS_E_INVALID,
+			"tokens: %llu are too many for one request, which holds %llu in %u blocks",
+			(unsigned long long)token_count, (unsigned long long)room,
+			sched->options.page_max);
 	slot = slots_acquire(&sched->slots);
 	if (slot == SLOT_NONE)
-		return err_set(err, KVS_E_FULL, "requests: %u are in already", sched->options.request_max);
+		return err_set(err, KVS_E_FULL, "requests: %u are in already",
+			       sched->options.request_max);
 	request_begin(&sched->requests[slot], &sched->options, id, tokens, token_count);
 	list_push_tail(&sched->waiting, sched->links, slot);
 	*ret_request = slot;
@@ -160,7 +168,8 @@ bool sched_abort(struct sched *sched, uint32_t slot)
 	struct request *const request = &sched->requests[slot];
 
 	KVS_ASSERT(slots_busy(&sched->slots, slot));
-	request->aborting = request->state == REQUEST_SUBMITTED || request->state == REQUEST_PREFETCHING;
+	request->aborting = request->state == REQUEST_SUBMITTED ||
+			    request->state == REQUEST_PREFETCHING;
 	return request->aborting;
 }
 
@@ -200,12 +209,16 @@ static void apply_wakes(struct sched *sched, uint64_t now_ns)
 static void prepare(struct sched *sched, uint32_t slot, uint64_t now_ns)
 {
 	struct request *const    request = &sched->requests[slot];
-	const struct coord_probe local = coord_probe(&sched->coord, request->keys, request->reusable);
+	const struct coord_probe local = coord_probe(&sched->coord, request->keys,
+						     request->reusable);
 
 	request->prepared = true;
 	if (request->reusable - local.host_end < sched->options.extension_min)
 		return;
-	/* A use of all that is here, beyond the gap too: making room for what is missing must not evict it. */
+	/*
+	 * A use of all that is here, beyond the gap too: making room for what is missing must not
+	 * evict it.
+	 */
 	coord_touch(&sched->coord, request->keys, request->reusable);
 	request->considered = true;
 	request->asked_ns = now_ns;
@@ -221,7 +234,8 @@ static void count_fetched(struct sched *sched, struct request *request)
 
 	for (i = request->hit.device_end; i < request->hit.host_end; i++)
 		request->fetched += sched->options.with_store &&
-				    transfer_fetched(&sched->transfer, request->lease_id, request->sources[i]);
+				    transfer_fetched(&sched->transfer, request->lease_id,
+						     request->sources[i]);
 }
 
 static void run(struct sched *sched, uint32_t slot)
@@ -240,7 +254,10 @@ static void run(struct sched *sched, uint32_t slot)
 	};
 }
 
-/* Ordinary admission: the real cache decides what is reused.  False when the Device has no room now. */
+/*
+ * Ordinary admission: the real cache decides what is reused.  False when the Device has no room
+ * now.
+ */
 static bool admit(struct sched *sched, uint32_t slot)
 {
 	struct request *const request = &sched->requests[slot];
@@ -248,8 +265,8 @@ static bool admit(struct sched *sched, uint32_t slot)
 
 	if (sched->tier.slots.busy_count == sched->tier.slots.count)
 		return false;
-	if (coord_admit(&sched->coord, request->keys, request->reusable, request->page_count, request->table,
-			request->sources, &request->hit) < 0)
+	if (coord_admit(&sched->coord, request->keys, request->reusable, request->page_count,
+			request->table, request->sources, &request->hit) < 0)
 		return false;
 	list_remove(&sched->waiting, sched->links, slot);
 	count_fetched(sched, request);
@@ -260,7 +277,8 @@ static bool admit(struct sched *sched, uint32_t slot)
 		run(sched, slot);
 		return true;
 	}
-	load = tier_load(&sched->tier, slot, request->table + first, request->sources + first, count);
+	load = tier_load(&sched->tier, slot, request->table + first, request->sources + first,
+			 count);
 	KVS_ASSERT_CMP(load, !=, SLOT_NONE);
 	/* The load ticket holds the sources from here on. */
 	drop_lease(sched, request);
@@ -269,7 +287,10 @@ static bool admit(struct sched *sched, uint32_t slot)
 	return true;
 }
 
-/* In order of arrival; the first that finds no room stops admission, so that nobody overtakes it for ever. */
+/*
+ * In order of arrival; the first that finds no room stops admission, so that nobody overtakes it
+ * for ever.
+ */
 static void serve_waiting(struct sched *sched, uint64_t now_ns)
 {
 	bool     room = true;
@@ -336,7 +357,10 @@ void sched_copied(struct sched *sched, uint32_t tier_ticket)
 		KVS_ASSERT_CMP(sched->requests[ticket->request].state, ==, REQUEST_LOADING);
 		sched->ready[sched->ready_count++] = ticket->request;
 	} else {
-		/* The Host has these pages only now; unsettled, a chain would leave from its beginning. */
+		/*
+		 * The Host has these pages only now; unsettled, a chain would leave from its
+		 * beginning.
+		 */
 		coord_settle(&sched->coord, ticket->keys, ticket->key_count, sched->scratch);
 		for (i = 0; sched->options.with_store && i < ticket->pair_count; i++)
 			transfer_offer(&sched->transfer, &ticket->keys[ticket->pairs[i].page]);
@@ -354,7 +378,8 @@ void sched_finished(struct sched *sched, uint32_t slot, struct sched_result *ret
 
 	KVS_ASSERT_CMP(request->state, ==, REQUEST_RUNNING);
 	for (i = request->hit.device_end; i < request->key_count; i++)
-		request->table[i] = stratum_publish(&coord->device, &request->keys[i], request->table[i]);
+		request->table[i] = stratum_publish(&coord->device, &request->keys[i],
+						    request->table[i]);
 	store = tier_store(&sched->tier, request->keys, request->table, request->key_count);
 	if (store != SLOT_NONE)
 		sched->stores[sched->store_count++] = store;
@@ -395,7 +420,8 @@ uint64_t sched_wake_ns(const struct sched *sched)
 		const struct request *const request = &sched->requests[slot];
 		const uint64_t              wait = sched->options.transfer.deadline_ns;
 
-		if (request->state == REQUEST_PREFETCHING && wait != UINT64_MAX && request->asked_ns + wait < earliest)
+		if (request->state == REQUEST_PREFETCHING && wait != UINT64_MAX &&
+		    request->asked_ns + wait < earliest)
 			earliest = request->asked_ns + wait;
 	}
 	return earliest;

@@ -7,10 +7,12 @@
  *   SUBMITTED --the store may hold more--> PREFETCHING --wake--> SUBMITTED (prepared)
  *   SUBMITTED --room on the Device--> LOADING --H2D fence--> RUNNING --forward done--> finished
  *
- * PREFETCHING owns a lease and nothing else: no Device blocks, no place among the rows.  The store is considered once a request,
- * whatever came of it.  A restored block takes the path of every Host hit: H2D, fence, forward.
+ * PREFETCHING owns a lease and nothing else: no Device blocks, no place among the rows.  The store
+ * is considered once a request, whatever came of it.  A restored block takes the path of every Host
+ * hit: H2D, fence, forward.
  *
- * Owner    Request tables and tickets live here; the engine borrows what a plan points to until the next round.
+ * Owner    Request tables and tickets live here; the engine borrows what a plan points to until the
+ *          next round.
  * Limits   request_max requests of page_max pages; a longer prompt is refused.
  * Threads  One owner thread.  Nothing allocates after open.
  */
@@ -58,17 +60,18 @@ enum sched_origin { ORIGIN_DEVICE, ORIGIN_HOST, ORIGIN_STORE, ORIGIN_RECOMPUTED,
 struct sched_result {
 	uint64_t              id;
 	uint64_t              token_count;
-	uint32_t              pages[ORIGIN_COUNT];  /* sum: the pages of the prompt, a partial last one included */
+	uint32_t
+		pages[ORIGIN_COUNT]; /* sum: the pages of the prompt, a partial last one included */
 	uint64_t              tokens[ORIGIN_COUNT];
-	bool                  considered;           /* the store was asked, or would have been: outcome says */
+	bool                  considered;           /* the store was asked or would have been: see outcome */
 	enum transfer_outcome outcome;
 	uint64_t              wait_ns;              /* spent PREFETCHING */
 };
 
 struct sched;
 
-int  sched_open(const struct sched_options *options, const struct arena_part *host, struct sched **ret_sched,
-		struct kvs_error *err);
+int  sched_open(const struct sched_options *options, const struct arena_part *host,
+		struct sched **ret_sched, struct kvs_error *err);
 void sched_close(struct sched *sched);
 
 /**
@@ -80,13 +83,19 @@ void sched_close(struct sched *sched);
 int sched_submit(struct sched *sched, uint64_t id, const int32_t *tokens, uint64_t token_count,
 		 uint32_t *ret_request, struct kvs_error *err);
 
-/* Leave at the next round's head, if no forward resources are held by then.  True when it will; then no result follows. */
+/*
+ * Leave at the next round's head, if no forward resources are held by then.  True when it will;
+ * then no result follows.
+ */
 bool sched_abort(struct sched *sched, uint32_t request);
 
 /* One round.  The plan is the scheduler's, valid until the next call. */
 void sched_next(struct sched *sched, uint64_t now_ns, const struct sched_plan **ret_plan);
 
-/* What happened since: at most one fact an op, each checked by fact_check() at the edge where it came in. */
+/*
+ * What happened since: at most one fact an op, each checked by fact_check() at the edge where it
+ * came in.
+ */
 void sched_fact(struct sched *sched, const struct fact *fact);
 void sched_copied(struct sched *sched, uint32_t tier_ticket);
 void sched_finished(struct sched *sched, uint32_t request, struct sched_result *ret_result);
@@ -95,7 +104,10 @@ int  sched_notice(struct sched *sched, const struct retirement_notice *notice);
 /* The copies of a ticket named by a plan. */
 const struct tier_ticket *sched_copy(const struct sched *sched, uint32_t tier_ticket);
 
-/* Requests in, storage transactions and copies in flight, blocks that wait for a put and blocks being put. */
+/*
+ * Requests in, storage transactions and copies in flight, blocks that wait for a put and blocks
+ * being put.
+ */
 struct sched_load {
 	uint32_t requests;
 	uint32_t transfers;
@@ -105,17 +117,23 @@ struct sched_load {
 };
 struct sched_load sched_load(const struct sched *sched);
 
-/* The earliest soft deadline of a waiting request: how long the caller may sleep.  UINT64_MAX when none waits. */
+/*
+ * The earliest soft deadline of a waiting request: how long the caller may sleep.  UINT64_MAX when
+ * none waits.
+ */
 uint64_t sched_wake_ns(const struct sched *sched);
 
 /* Facts that sched_fact() takes before the next round; whether bytes are in doubt. */
 uint32_t sched_fact_room(const struct sched *sched);
 bool     sched_quarantined(const struct sched *sched);
 
-/* Forget the candidates that wait for a put, counted as cleanup: before a stop that shall not last. */
+/*
+ * Forget the candidates that wait for a put, counted as cleanup: before a stop that shall not last.
+ */
 void sched_discard_backups(struct sched *sched);
 
-const struct transfer *sched_transfer(const struct sched *sched); /* NULL without a store; for reports */
+const struct transfer *sched_transfer(
+	const struct sched *sched); /* NULL without a store; for reports */
 const struct coord    *sched_coord(const struct sched *sched);
 uint64_t               sched_unstored(const struct sched *sched);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keys go to the inner store one by one, so that a fault hits one key of a batch and its neighbours go on. */
+/*
+ * Keys go to the inner store one by one, so that a fault hits one key of a batch and its neighbours
+ * go on.
+ */
 #include "store/fault.h"
 
 #include <errno.h>

@@ -2,9 +2,10 @@
 /*
  * A store that fails on purpose, around any other: for tests.
  *
- * Faults fall on every Nth key of a kind of call, counted over all threads from a phase that the seed gives;
- * 0 is never.  A failed get or put does not reach the inner store.  A corrupted get comes after the inner
- * store's check: the wrong byte reaches the caller, which is what a store without verification does.
+ * Faults fall on every Nth key of a kind of call, counted over all threads from a phase that the
+ * seed gives; 0 is never.  A failed get or put does not reach the inner store.  A corrupted get
+ * comes after the inner store's check: the wrong byte reaches the caller, which is what a store
+ * without verification does.
  */
 #ifndef STORE_FAULT_H
 #define STORE_FAULT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a kind of store gives to store_open(): one struct, store_kind_NAME, and one line in the table of
- * store.c.
+ * What a kind of store gives to store_open(): one struct, store_kind_NAME, and one line in the
+ * table of store.c.
  */
 #ifndef STORE_KIND_H
 #define STORE_KIND_H

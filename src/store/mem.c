@@ -2,8 +2,8 @@
 /*
  * The reference store: slots in anonymous pages.
  *
- * Pages are the kernel's until a slot is first written, so a large capacity costs only what is used.  It
- * counts payload; the index comes on top and is reported.
+ * Pages are the kernel's until a slot is first written, so a large capacity costs only what is
+ * used.  It counts payload; the index comes on top and is reported.
  */
 #include <errno.h>
 #include <stdlib.h>

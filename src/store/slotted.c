@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches over slots.  Functions named *_locked run under the mutex; others take it or need none. */
+/*
+ * Batches over slots.  Functions named *_locked run under the mutex; others take it or need none.
+ */
 #include "store/slotted.h"
 
 #include <errno.h>
@@ -27,7 +29,9 @@ static bool spans_valid(const struct slotted *s, const struct kvs_span *span, ui
 	return true;
 }
 
-/* All I/O below is synchronous: when a call returns, no span is touched any more, however it went. */
+/*
+ * All I/O below is synchronous: when a call returns, no span is touched any more, however it went.
+ */
 static int batch_begin(struct slotted *s, const struct kvs_span *span, uint32_t count,
 		       enum kvs_result *result, bool *ret_retired)
 {
@@ -103,7 +107,9 @@ static enum kvs_result read_verified(struct slotted *s, const struct reading *re
 	return checksum == reading->object.checksum ? KVS_RESULT_DONE : KVS_RESULT_CORRUPT;
 }
 
-/* Take a pinned object out for good, once: of several readers that find it wrong the first does it. */
+/*
+ * Take a pinned object out for good, once: of several readers that find it wrong the first does it.
+ */
 static int withdraw_pinned(struct slotted *s, uint32_t slot, bool corrupt)
 {
 	bool first;
@@ -134,7 +140,10 @@ static enum kvs_result get_one(struct slotted *s, const struct kvs_key *key,
 	if (!reading_begin(s, key, &reading))
 		return KVS_RESULT_MISSING;
 	result = read_verified(s, &reading, span);
-	/* An object that cannot be erased from the medium fails its check again after the next open. */
+	/*
+	 * An object that cannot be erased from the medium fails its check again after the next
+	 * open.
+	 */
 	if (result == KVS_RESULT_CORRUPT)
 		(void)withdraw_pinned(s, reading.slot, true);
 	unpin(s, reading.slot);
@@ -178,7 +187,10 @@ static enum kvs_result put_one(struct slotted *s, const struct kvs_key *key,
 	if (result != KVS_RESULT_DONE)
 		return result;
 
-	/* The evicted header goes first, so that it never names the new bytes; else their checksum tells. */
+	/*
+	 * The evicted header goes first, so that it never names the new bytes; else their checksum
+	 * tells.
+	 */
 	if (claim.evicted)
 		(void)s->medium->ops->erase(s->medium, claim.slot);
 	object.checksum = object_checksum(key, span->ptr, object.bytes);

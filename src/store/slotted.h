@@ -2,19 +2,21 @@
 /*
  * A store of equal slots: everything but the bytes.
  *
- * A slotted store maps keys to slots, evicts when all are taken, and verifies what it reads; a *medium*
- * below it moves one payload into or out of one slot.  mem and strata are two media.
+ * A slotted store maps keys to slots, evicts when all are taken, and verifies what it reads; a
+ * *medium* below it moves one payload into or out of one slot.  mem and strata are two media.
  *
- * Life of a slot    FREE -> WRITING -> PRESENT -> (DOOMED ->) FREE.  Only PRESENT slots are found.  A DOOMED
+ * Life of a slot    FREE -> WRITING -> PRESENT -> (DOOMED ->) FREE.  Only PRESENT slots are found.
+ * A DOOMED
  *                   one has left the index and waits for its last reader.
- * Locking           One mutex guards index, order and states, and is never held during a medium's I/O,
- *                   hashing or copying: a writer owns its WRITING slot alone, a reader pins its slot, and a
- *                   pinned slot is neither evicted nor reused.
- * Two puts at once  of one key write once.  The later one gets KVS_RESULT_UNKNOWN: the object is not stored
+ * Locking           One mutex guards index, order and states, and is never held during a medium's
+ *                   I/O, hashing or copying: a writer owns its WRITING slot alone, a reader pins
+ *                   its slot, and a pinned slot is neither evicted nor reused.
+ * Two puts at once  of one key write once.  The later one gets KVS_RESULT_UNKNOWN: the object is
+ * not stored
  *                   yet and may never be, so nothing is claimed, and the owner may offer it again.
- * Verification      XXH3-64 over the payload, seeded with key and length, so that bytes of another object
- *                   never pass.  What fails leaves the index, its header is erased on the medium, and its
- *                   slot is reused.
+ * Verification      XXH3-64 over the payload, seeded with key and length, so that bytes of another
+ *                   object never pass.  What fails leaves the index, its header is erased on the
+ *                   medium, and its slot is reused.
  * Limits            slot_count objects; nothing allocates after open.
  */
 #ifndef STORE_SLOTTED_H
@@ -103,8 +105,8 @@ struct slotted {
 };
 
 /*
- * The number of slots that fit into capacity_bytes less fixed_bytes, or why it cannot be.  slot_bytes is a
- * block and what lies beside it.
+ * The number of slots that fit into capacity_bytes less fixed_bytes, or why it cannot be.
+ * slot_bytes is a block and what lies beside it.
  */
 int slotted_count(uint64_t capacity_bytes, uint64_t fixed_bytes, uint64_t slot_bytes,
 		  uint64_t block_bytes, uint32_t *ret_count, struct kvs_error *err);
@@ -116,8 +118,8 @@ int slotted_open(const struct kvs_store_ops *ops, struct medium *medium,
 		 struct kvs_error *err);
 
 /*
- * Recovery, before the store is handed out: an object found on the medium, oldest first.  Of two with one
- * key the earlier is erased.  sequence is that of its write.
+ * Recovery, before the store is handed out: an object found on the medium, oldest first.  Of two
+ * with one key the earlier is erased.  sequence is that of its write.
  */
 void slotted_adopt(struct slotted *slotted, uint32_t slot, uint64_t sequence,
 		   const struct object *object);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The index of a slotted store, for its own two files: states of slots, all under the store's mutex. */
+/*
+ * The index of a slotted store, for its own two files: states of slots, all under the store's
+ * mutex.
+ */
 #ifndef STORE_SLOTTED_INDEX_H
 #define STORE_SLOTTED_INDEX_H
 
@@ -26,7 +29,10 @@ struct claim {
 	uint64_t sequence;
 };
 
-/* DONE and a WRITING slot under key; or EXISTS (a use), UNKNOWN (being written), NO_SPACE (all pinned). */
+/*
+ * DONE and a WRITING slot under key; or EXISTS (a use), UNKNOWN (being written), NO_SPACE (all
+ * pinned).
+ */
 enum kvs_result index_claim_locked(struct slotted *s, const struct kvs_key *key,
 				   struct claim *ret_claim);
 

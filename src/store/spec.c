@@ -33,7 +33,8 @@ static int options_parse(char *text, struct store_spec *spec, struct kvs_error *
 		value = cut(text, '=');
 		if (!value) {
 			return err_set(err, KVS_E_INVALID,
-				       "store: option \"%.64s\" has no value; write key=value", text);
+				       "store: option \"%.64s\" has no value; write key=value",
+				       text);
 		}
 		spec->options[spec->option_count++] = (struct spec_option){ text, value };
 	}
@@ -114,7 +115,8 @@ int spec_size(const char *key, const char *text, uint64_t *ret_bytes, struct kvs
 	return err_set(err, KVS_E_INVALID, "store.%s: \"%.64s\" " UNITS_SIZE_RULE, key, text);
 }
 
-int spec_count(const struct store_spec *spec, const char *key, uint64_t *ret_count, struct kvs_error *err)
+int spec_count(const struct store_spec *spec, const char *key, uint64_t *ret_count,
+	       struct kvs_error *err)
 {
 	const char *text = spec_option(spec, key);
 

@@ -42,7 +42,9 @@ const char *spec_option(const struct store_spec *spec, const char *key);
 int spec_size(const char *key, const char *text, uint64_t *ret_bytes, struct kvs_error *err);
 
 /* Read an option, which leaves *ret as it is when it is not given. */
-int spec_count(const struct store_spec *spec, const char *key, uint64_t *ret_count, struct kvs_error *err);
-int spec_switch(const struct store_spec *spec, const char *key, bool *ret_on, struct kvs_error *err);
+int spec_count(const struct store_spec *spec, const char *key, uint64_t *ret_count,
+	       struct kvs_error *err);
+int spec_switch(const struct store_spec *spec, const char *key, bool *ret_on,
+		struct kvs_error *err);
 
 #endif

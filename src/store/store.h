@@ -6,9 +6,9 @@
  *   mem:4GiB                      payload in this process's memory; gone at close
  *   strata:PATH?capacity=8GiB     one file, everything in it counted against its capacity
  *
- * Options follow a `?` as key=value, joined by `&`; the first `?` ends the path.  Two are for tests only:
- * corrupt_every=N flips a byte of what every Nth get read, before it is verified, and verify=off hands out
- * what was read unchecked.
+ * Options follow a `?` as key=value, joined by `&`; the first `?` ends the path.  Two are for tests
+ * only: corrupt_every=N flips a byte of what every Nth get read, before it is verified, and
+ * verify=off hands out what was read unchecked.
  */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
@@ -24,7 +24,8 @@
  * Owner   The caller's, until ops->close().
  * Errors  KVS_E_INVALID  the spec, the size or the policy, by field;
  *         KVS_E_BUSY     another process or store has the file open;
- *         KVS_E_PROTO    the file is no strata file, damaged, or of another geometry; it stays as it was;
+ *         KVS_E_PROTO    the file is no strata file, damaged, or of another geometry; it stays as
+ *                        it was;
  *         -errno         the file cannot be opened or created, or memory is short.
  */
 int store_open(const char *spec, uint64_t block_bytes, const char *evict_policy,

@@ -2,13 +2,13 @@
 /*
  * The strata file: slots in one sparse file.
  *
- * Payload moves by O_DIRECT between the caller's span and the file; where the file system has none it goes
- * through the page cache, and describe() says so.  Headers go through a second descriptor.  The exclusive
- * lock is on the payload's description.
+ * Payload moves by O_DIRECT between the caller's span and the file; where the file system has none
+ * it goes through the page cache, and describe() says so.  Headers go through a second descriptor.
+ * The exclusive lock is on the payload's description.
  *
- * Durability   What was put survives the end of the process, however it ends.  Power loss may lose recent
- *              puts and never yields a wrong byte: header and payload reach the disk in any order, and a
- *              payload that does not match its header's checksum is no data.
+ * Durability   What was put survives the end of the process, however it ends.  Power loss may lose
+ *              recent puts and never yields a wrong byte: header and payload reach the disk in any
+ *              order, and a payload that does not match its header's checksum is no data.
  * Full disk    Nothing is preallocated, so a disk that fills refuses puts; the store goes on.
  */
 #include <errno.h>
@@ -76,7 +76,10 @@ static void strata_close(struct medium *medium)
 {
 	struct strata *strata = strata_of(medium);
 
-	/* Nobody is left to tell of a failure; what did not reach the disk is found by its checksum. */
+	/*
+	 * Nobody is left to tell of a failure; what did not reach the disk is found by its
+	 * checksum.
+	 */
 	if (strata->header_fd >= 0)
 		(void)os_file_sync(strata->header_fd);
 	os_close(strata->header_fd);
@@ -181,7 +184,10 @@ static int by_sequence(const void *a, const void *b)
 	return left->slot < right->slot ? -1 : 1;
 }
 
-/* Collect what the header table names: found_count of it in found, invalid headers counted and left blank. */
+/*
+ * Collect what the header table names: found_count of it in found, invalid headers counted and left
+ * blank.
+ */
 static int scan(struct strata *strata, struct slotted *slotted, struct found *found,
 		uint32_t *ret_count)
 {

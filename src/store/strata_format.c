@@ -44,7 +44,9 @@ int strata_fit(uint64_t capacity_bytes, uint64_t block_bytes, struct strata_geom
 	struct strata_geometry geometry = { .block_bytes = block_bytes };
 	struct strata_geometry larger;
 
-	/* As if the header table wasted all it can of its last page; the rest may be one more slot. */
+	/*
+	 * As if the header table wasted all it can of its last page; the rest may be one more slot.
+	 */
 	if (slotted_count(capacity_bytes, 2 * STRATA_PAGE - sizeof(struct slot_header),
 			  block_bytes + sizeof(struct slot_header), block_bytes,
 			  &geometry.slot_count, err) < 0)

@@ -6,9 +6,9 @@
  *   4 KiB            slot headers, 128 bytes each, up to a multiple of 4 KiB
  *   payload_offset   slots of block_bytes
  *
- * Headers and payload never share a page: payload moves by O_DIRECT, headers through the page cache.  A
- * slot is free exactly when its header is blank.  All integers are little-endian.  Version 1 is simple and
- * preliminary: a log-structured format replaces it.
+ * Headers and payload never share a page: payload moves by O_DIRECT, headers through the page
+ * cache.  A slot is free exactly when its header is blank.  All integers are little-endian.
+ * Version 1 is simple and preliminary: a log-structured format replaces it.
  */
 #ifndef STORE_STRATA_FORMAT_H
 #define STORE_STRATA_FORMAT_H

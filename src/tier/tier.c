@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-int tier_open(struct tier *tier, struct coord *coord, uint32_t ticket_max, uint32_t page_max, struct kvs_error *err)
+int tier_open(struct tier *tier, struct coord *coord, uint32_t ticket_max, uint32_t page_max,
+	      struct kvs_error *err)
 {
 	uint32_t i;
 	bool     whole;
@@ -22,7 +23,8 @@ int tier_open(struct tier *tier, struct coord *coord, uint32_t ticket_max, uint3
 	if (whole)
 		return 0;
 	tier_close(tier);
-	return err_set(err, -ENOMEM, "no memory for %u copy tickets of %u pages", ticket_max, page_max);
+	return err_set(err, -ENOMEM, "no memory for %u copy tickets of %u pages", ticket_max,
+		       page_max);
 }
 
 void tier_close(struct tier *tier)
@@ -38,8 +40,8 @@ void tier_close(struct tier *tier)
 	*tier = (struct tier){ 0 };
 }
 
-uint32_t tier_load(struct tier *tier, uint32_t request, const uint32_t *device_blocks, const uint32_t *host_blocks,
-		   uint32_t count)
+uint32_t tier_load(struct tier *tier, uint32_t request, const uint32_t *device_blocks,
+		   const uint32_t *host_blocks, uint32_t count)
 {
 	const uint32_t slot = slots_acquire(&tier->slots);
 	uint32_t       i;
@@ -51,11 +53,13 @@ uint32_t tier_load(struct tier *tier, uint32_t request, const uint32_t *device_b
 	tier->tickets[slot].request = request;
 	tier->tickets[slot].pair_count = count;
 	for (i = 0; i < count; i++)
-		tier->tickets[slot].pairs[i] = (struct tier_pair){ device_blocks[i], host_blocks[i], i };
+		tier->tickets[slot].pairs[i] = (struct tier_pair){ device_blocks[i], host_blocks[i],
+								   i };
 	return slot;
 }
 
-uint32_t tier_store(struct tier *tier, const struct kvs_key *keys, const uint32_t *device_blocks, uint32_t count)
+uint32_t tier_store(struct tier *tier, const struct kvs_key *keys, const uint32_t *device_blocks,
+		    uint32_t count)
 {
 	struct stratum *const     host = &tier->coord->host;
 	const uint32_t            slot = slots_acquire(&tier->slots);
@@ -83,7 +87,8 @@ uint32_t tier_store(struct tier *tier, const struct kvs_key *keys, const uint32_
 #ifndef KVS_MUTANT_DROP_SOURCE /* Planted bug: a D2H copy does not hold what it reads. */
 		stratum_pin(&tier->coord->device, device_blocks[i]);
 #endif
-		ticket->pairs[ticket->pair_count++] = (struct tier_pair){ device_blocks[i], block, i };
+		ticket->pairs[ticket->pair_count++] = (struct tier_pair){ device_blocks[i], block,
+									  i };
 	}
 	if (!ticket || ticket->pair_count > 0)
 		return slot;
@@ -103,7 +108,8 @@ const struct tier_ticket *tier_done(struct tier *tier, uint32_t ticket)
 
 		if (t->kind == TIER_STORE) {
 			stratum_unpin(&tier->coord->device, pair.device_block);
-			stratum_unpin(host, stratum_publish(host, &t->keys[pair.page], pair.host_block));
+			stratum_unpin(host,
+				      stratum_publish(host, &t->keys[pair.page], pair.host_block));
 		} else {
 			stratum_unpin(host, pair.host_block);
 		}

@@ -2,9 +2,9 @@
 /*
  * Tickets for copies between Device and Host.
  *
- * A LOAD holds the Host sources of an admitted request until its H2D fence; a STORE holds Device sources and private Host
- * destinations until the D2H is acknowledged, and publishes to Host then, never before.  The copies themselves
- * are the device engine's.
+ * A LOAD holds the Host sources of an admitted request until its H2D fence; a STORE holds Device
+ * sources and private Host destinations until the D2H is acknowledged, and publishes to Host then,
+ * never before.  The copies themselves are the device engine's.
  *
  * Limits   ticket_max tickets of page_max pages, fixed at open.
  * Threads  The cache owner's only.
@@ -40,19 +40,28 @@ struct tier {
 	uint64_t            unstored; /* computed pages without a Host copy: no block or no ticket was free */
 };
 
-int  tier_open(struct tier *tier, struct coord *coord, uint32_t ticket_max, uint32_t page_max, struct kvs_error *err);
+int  tier_open(struct tier *tier, struct coord *coord, uint32_t ticket_max, uint32_t page_max,
+	       struct kvs_error *err);
 void tier_close(struct tier *tier);
 
-/* Take over the caller's references on count Host blocks.  The ticket; SLOT_NONE when none is free (nothing taken). */
-uint32_t tier_load(struct tier *tier, uint32_t request, const uint32_t *device_blocks, const uint32_t *host_blocks,
-		   uint32_t count);
-
-/* Copy those of the pages to Host that are not there.  SLOT_NONE when there is nothing to copy or no ticket is free. */
-uint32_t tier_store(struct tier *tier, const struct kvs_key *keys, const uint32_t *device_blocks, uint32_t count);
+/*
+ * Take over the caller's references on count Host blocks.  The ticket; SLOT_NONE when none is free
+ * (nothing taken).
+ */
+uint32_t tier_load(struct tier *tier, uint32_t request, const uint32_t *device_blocks,
+		   const uint32_t *host_blocks, uint32_t count);
 
 /*
- * The engine says this ticket's copies are done: release the sources, publish the destinations.  The ticket stays readable until
- * tier_end(), so that the caller can wake the request or offer the keys.
+ * Copy those of the pages to Host that are not there.  SLOT_NONE when there is nothing to copy or
+ * no ticket is free.
+ */
+uint32_t tier_store(struct tier *tier, const struct kvs_key *keys, const uint32_t *device_blocks,
+		    uint32_t count);
+
+/*
+ * The engine says this ticket's copies are done: release the sources, publish the destinations.
+ * The ticket stays readable until tier_end(), so that the caller can wake the request or offer the
+ * keys.
  */
 const struct tier_ticket *tier_done(struct tier *tier, uint32_t ticket);
 void                      tier_end(struct tier *tier, uint32_t ticket);

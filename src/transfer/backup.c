@@ -2,8 +2,8 @@
 /*
  * The write transaction: offer, recheck, PUT.
  *
- * Candidates own nothing: a block evicted before its turn is skipped, so write pressure never pins Host memory.
- * Only a dispatched PUT holds its sources, until they retire.
+ * Candidates own nothing: a block evicted before its turn is skipped, so write pressure never pins
+ * Host memory.  Only a dispatched PUT holds its sources, until they retire.
  */
 #include "transfer/transfer.h"
 
@@ -54,7 +54,8 @@ static void collect(struct transfer *transfer, struct ticket *ticket)
 {
 	struct stratum *const host = &transfer->coord->host;
 	const uint32_t        left = refs_left(transfer);
-	const uint32_t        most = left < transfer->limits.put_keys_max ? left : transfer->limits.put_keys_max;
+	const uint32_t        most = left < transfer->limits.put_keys_max ? left
+									  : transfer->limits.put_keys_max;
 	uint32_t              count = 0;
 	struct kvs_key        key;
 
@@ -103,6 +104,7 @@ void transfer_put_done(struct transfer *transfer, const struct fact *fact)
 {
 	const uint64_t kept = bits_count(fact->ok.words, fact->key_count);
 
-	transfer->drops[fact->reason == OP_REASON_NO_SPACE ? TRANSFER_DROP_NO_SPACE : TRANSFER_DROP_FAILED] +=
+	transfer->drops[fact->reason == OP_REASON_NO_SPACE ? TRANSFER_DROP_NO_SPACE
+							   : TRANSFER_DROP_FAILED] +=
 		fact->key_count - kept;
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The read transaction: QUERY what is missing, reserve for what was found, GET, publish what came whole.
+ * The read transaction: QUERY what is missing, reserve for what was found, GET, publish what came
+ * whole.
  *
- * A hit is only ever established by publishing: the store's answer to a QUERY is a hint that buys destinations.
+ * A hit is only ever established by publishing: the store's answer to a QUERY is a hint that buys
+ * destinations.
  */
 #include "transfer/transfer.h"
 
@@ -13,11 +15,12 @@ static enum transfer_outcome refuse(struct transfer *transfer, enum transfer_out
 }
 
 /*
- * The keys that the Host does not hold, in order, up to the ticket's size.  All of them lie beyond the
- * Device's prefix, where only the Host can supply: a copy further up on the Device does not help.
+ * The keys that the Host does not hold, in order, up to the ticket's size.  All of them lie beyond
+ * the Device's prefix, where only the Host can supply: a copy further up on the Device does not
+ * help.
  */
-static uint32_t collect_missing(struct transfer *transfer, const struct kvs_key *keys, uint32_t key_count,
-				struct kvs_key *ret_missing)
+static uint32_t collect_missing(struct transfer *transfer, const struct kvs_key *keys,
+				uint32_t key_count, struct kvs_key *ret_missing)
 {
 	uint32_t count = 0;
 	uint32_t i;
@@ -29,8 +32,9 @@ static uint32_t collect_missing(struct transfer *transfer, const struct kvs_key 
 	return count;
 }
 
-enum transfer_outcome transfer_read(struct transfer *transfer, uint32_t request, const struct kvs_key *keys,
-				    uint32_t key_count, uint64_t *ret_lease_id)
+enum transfer_outcome transfer_read(struct transfer *transfer, uint32_t request,
+				    const struct kvs_key *keys, uint32_t key_count,
+				    uint64_t *ret_lease_id)
 {
 	struct ticket *ticket;
 
@@ -58,7 +62,8 @@ enum transfer_outcome transfer_read(struct transfer *transfer, uint32_t request,
 }
 
 /* Keep the found prefix, less what was published since, and give each key a private destination. */
-static enum transfer_outcome reserve(struct transfer *transfer, struct ticket *ticket, uint32_t found)
+static enum transfer_outcome reserve(struct transfer *transfer, struct ticket *ticket,
+				     uint32_t found)
 {
 	struct stratum *const  host = &transfer->coord->host;
 	enum transfer_outcome  short_of = TRANSFER_MISS;
@@ -93,22 +98,26 @@ static enum transfer_outcome reserve(struct transfer *transfer, struct ticket *t
 void transfer_found(struct transfer *transfer, struct ticket *ticket, const struct fact *fact)
 {
 	const uint32_t        found = (uint32_t)bits_prefix(fact->ok.words, fact->key_count);
-	enum transfer_outcome outcome = found > 0 ? reserve(transfer, ticket, found) : transfer_outcome_of(fact);
+	enum transfer_outcome outcome = found > 0 ? reserve(transfer, ticket, found)
+						  : transfer_outcome_of(fact);
 
 	if (outcome != TRANSFER_READY) {
 		transfer_wake_up(transfer, ticket, outcome);
 		ticket_step(transfer, ticket, TICKET_ON_MISS, fact);
 		return;
 	}
-	ticket->op = (struct op){ .op_id = transfer->next_op_id++, .kind = OP_GET, .key_count = ticket->block_count,
-				  .keys = ticket->keys, .spans = ticket->spans };
+	ticket->op = (struct op){ .op_id = transfer->next_op_id++,
+				  .kind = OP_GET,
+				  .key_count = ticket->block_count,
+				  .keys = ticket->keys,
+				  .spans = ticket->spans };
 	op_own_all(&ticket->op);
 	ticket_step(transfer, ticket, TICKET_ON_HIT, fact);
 }
 
 /*
- * Whole rows become Host entries, held for the request until its admission or the end of the hold; the others
- * give their blocks back.  All of them have retired.
+ * Whole rows become Host entries, held for the request until its admission or the end of the hold;
+ * the others give their blocks back.  All of them have retired.
  */
 void transfer_publish(struct transfer *transfer, struct ticket *ticket, const struct fact *fact)
 {

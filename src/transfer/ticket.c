@@ -26,7 +26,10 @@ static void end(struct transfer *transfer, struct ticket *ticket, const struct f
 	transfer_ticket_end(transfer, ticket);
 }
 
-/* The op may still be queued: a cancel frees its place at once.  If it runs, only its fact ends the ticket. */
+/*
+ * The op may still be queued: a cancel frees its place at once.  If it runs, only its fact ends the
+ * ticket.
+ */
 static void orphan(struct transfer *transfer, struct ticket *ticket, const struct fact *fact)
 {
 	const struct op cancel = { .op_id = ticket->op.op_id, .kind = OP_CANCEL };
@@ -79,8 +82,8 @@ static void release(struct transfer *transfer, struct ticket *ticket, const stru
 }
 
 /*
- * An op's blocks are the ticket's until RETIRED, whatever became of the request.  FREE as a target ends the
- * ticket and gives its blocks back.
+ * An op's blocks are the ticket's until RETIRED, whatever became of the request.  FREE as a target
+ * ends the ticket and gives its blocks back.
  */
 static const struct edge {
 	enum ticket_state from;
@@ -113,7 +116,8 @@ static const struct edge {
 
 const char *ticket_state_name(enum ticket_state state)
 {
-	static const char *const names[TICKET_STATE_COUNT] = { "FREE", "QUERY", "GET", "READY", "DRAIN", "PUT",
+	static const char *const names[TICKET_STATE_COUNT] = { "FREE",      "QUERY", "GET",
+							       "READY",     "DRAIN", "PUT",
 							       "QUARANTINE" };
 
 	return names[state];
@@ -121,13 +125,15 @@ const char *ticket_state_name(enum ticket_state state)
 
 const char *ticket_event_name(enum ticket_event event)
 {
-	static const char *const names[TICKET_EVENT_COUNT] = { "START_READ", "START_PUT", "HIT", "MISS", "RETIRED",
-							       "UNRETIRED", "DETACH", "NOTICE" };
+	static const char *const names[TICKET_EVENT_COUNT] = {
+		"START_READ", "START_PUT", "HIT", "MISS", "RETIRED", "UNRETIRED", "DETACH", "NOTICE"
+	};
 
 	return names[event];
 }
 
-void ticket_step(struct transfer *transfer, struct ticket *ticket, enum ticket_event on, const struct fact *fact)
+void ticket_step(struct transfer *transfer, struct ticket *ticket, enum ticket_event on,
+		 const struct fact *fact)
 {
 	size_t i;
 
@@ -150,7 +156,8 @@ void ticket_edges_print(char *buffer, size_t buffer_bytes)
 	buffer[0] = '\0';
 	for (i = 0; i < ARRAY_COUNT(edges) && used < buffer_bytes; i++) {
 		used += (size_t)snprintf(buffer + used, buffer_bytes - used, "%s -> %s on %s\n",
-					 ticket_state_name(edges[i].from), ticket_state_name(edges[i].to),
+					 ticket_state_name(edges[i].from),
+					 ticket_state_name(edges[i].to),
 					 ticket_event_name(edges[i].on));
 	}
 }

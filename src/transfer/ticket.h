@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tickets: the cache owner's record of one storage transaction, from its first op until its bytes are settled.
+ * Tickets: the cache owner's record of one storage transaction, from its first op until its bytes
+ * are settled.
  *
- * A read ticket lives through QUERY, GET and READY; a lease is the request's claim on it and may go at any time, the
- * ticket stays until its I/O retired.  A write ticket is one PUT.  QUARANTINE holds blocks whose I/O was never proven over;
- * only a retirement notice leads out.  edges[] in ticket.c is the whole life; ticket_step() is the only place
- * that assigns a state.
+ * A read ticket lives through QUERY, GET and READY; a lease is the request's claim on it and may go
+ * at any time, the ticket stays until its I/O retired.  A write ticket is one PUT.  QUARANTINE
+ * holds blocks whose I/O was never proven over; only a retirement notice leads out.  edges[] in
+ * ticket.c is the whole life; ticket_step() is the only place that assigns a state.
  */
 #ifndef TRANSFER_TICKET_H
 #define TRANSFER_TICKET_H
@@ -53,7 +54,8 @@ struct ticket {
 struct transfer;
 
 /* Take the edge for this event: the new state, then its action.  A missing edge is a panic. */
-void ticket_step(struct transfer *transfer, struct ticket *ticket, enum ticket_event on, const struct fact *fact);
+void ticket_step(struct transfer *transfer, struct ticket *ticket, enum ticket_event on,
+		 const struct fact *fact);
 
 const char *ticket_state_name(enum ticket_state state);
 const char *ticket_event_name(enum ticket_event event);

@@ -12,12 +12,15 @@ static int check_limits(const struct transfer_limits *limits, struct kvs_error *
 	if (limits->op_credits == 0)
 		return err_set(err, KVS_E_INVALID, "op_credits: 0 admits nothing; use at least 1");
 	if (limits->host_credits == 0)
-		return err_set(err, KVS_E_INVALID, "host_credits: 0 admits nothing; use at least 1");
+		return err_set(err, KVS_E_INVALID,
+			       "host_credits: 0 admits nothing; use at least 1");
 	if (limits->keys_max == 0 || limits->keys_max > OP_KEYS_MAX)
-		return err_set(err, KVS_E_INVALID, "keys of one read: %u is out of range; use 1 to %u", limits->keys_max,
-			       OP_KEYS_MAX);
+		return err_set(err, KVS_E_INVALID,
+			       "keys of one read: %u is out of range; use 1 to %u",
+			       limits->keys_max, OP_KEYS_MAX);
 	if (limits->put_keys_max == 0 || limits->put_keys_max > limits->keys_max)
-		return err_set(err, KVS_E_INVALID, "keys of one put: %u is out of range; use 1 to %u",
+		return err_set(err, KVS_E_INVALID,
+			       "keys of one put: %u is out of range; use 1 to %u",
 			       limits->put_keys_max, limits->keys_max);
 	if (limits->backup_queue == 0)
 		return err_set(err, KVS_E_INVALID, "backup_queue: 0 keeps nothing; use at least 1");
@@ -44,8 +47,8 @@ static int open_tickets(struct transfer *transfer)
 	return slots_open(&transfer->slots, limits->op_credits);
 }
 
-int transfer_open(struct transfer *transfer, const struct transfer_limits *limits, struct coord *coord,
-		  const struct arena_part *part, struct kvs_error *err)
+int transfer_open(struct transfer *transfer, const struct transfer_limits *limits,
+		  struct coord *coord, const struct arena_part *part, struct kvs_error *err)
 {
 	const int rc = check_limits(limits, err);
 
@@ -53,13 +56,16 @@ int transfer_open(struct transfer *transfer, const struct transfer_limits *limit
 	if (rc < 0)
 		return rc;
 	/*
-	 * The most a ticket can emit in one round: the cancel of a read whose fact comes in the same round, the op
-	 * of the next ticket in its place, and the cancel of that one.  Only the first of them wakes anybody.
+	 * The most a ticket can emit in one round: the cancel of a read whose fact comes in the
+	 * same round, the op of the next ticket in its place, and the cancel of that one.  Only the
+	 * first of them wakes anybody.
 	 */
-	transfer->out.ops = calloc(OPS_A_TICKET * (size_t)limits->op_credits, sizeof(*transfer->out.ops));
+	transfer->out.ops = calloc(OPS_A_TICKET * (size_t)limits->op_credits,
+				   sizeof(*transfer->out.ops));
 	transfer->out.wakes = calloc(limits->op_credits, sizeof(*transfer->out.wakes));
 	transfer->fetched_by = calloc(part->block_count, sizeof(*transfer->fetched_by));
-	if (!transfer->out.ops || !transfer->out.wakes || !transfer->fetched_by || open_tickets(transfer) < 0 ||
+	if (!transfer->out.ops || !transfer->out.wakes || !transfer->fetched_by ||
+	    open_tickets(transfer) < 0 ||
 	    ring_open(&transfer->backups, limits->backup_queue, sizeof(struct kvs_key)) < 0) {
 		transfer_close(transfer);
 		return err_set(err, -ENOMEM, "no memory for %u tickets", limits->op_credits);
@@ -91,7 +97,8 @@ void transfer_emit(struct transfer *transfer, const struct op *op)
 	transfer->out.ops[transfer->out.op_count++] = *op;
 }
 
-void transfer_wake_up(struct transfer *transfer, const struct ticket *ticket, enum transfer_outcome outcome)
+void transfer_wake_up(struct transfer *transfer, const struct ticket *ticket,
+		      enum transfer_outcome outcome)
 {
 	KVS_ASSERT_CMP(transfer->out.wake_count, <, transfer->limits.op_credits);
 	transfer->out.wakes[transfer->out.wake_count++] = (struct transfer_wake){
@@ -114,7 +121,9 @@ struct ticket *transfer_ticket(struct transfer *transfer)
 		return NULL;
 	KVS_ASSERT_CMP(ticket->state, ==, TICKET_FREE);
 	KVS_ASSERT_CMP(ticket->block_count, ==, 0);
-	ticket->op = (struct op){ .op_id = transfer->next_op_id++, .keys = ticket->keys, .spans = ticket->spans };
+	ticket->op = (struct op){ .op_id = transfer->next_op_id++,
+				  .keys = ticket->keys,
+				  .spans = ticket->spans };
 	ticket->lease_id = 0;
 	ticket->deadline_ns = UINT64_MAX;
 	return ticket;
@@ -187,7 +196,8 @@ static void apply_fact(struct transfer *transfer, const struct fact *fact)
 	if (ticket->state == TICKET_QUERY)
 		transfer_found(transfer, ticket, fact);
 	else
-		ticket_step(transfer, ticket, retired ? TICKET_ON_RETIRED : TICKET_ON_UNRETIRED, fact);
+		ticket_step(transfer, ticket, retired ? TICKET_ON_RETIRED : TICKET_ON_UNRETIRED,
+			    fact);
 }
 
 void transfer_begin(struct transfer *transfer, uint64_t now_ns)
@@ -201,7 +211,7 @@ void transfer_tick(struct transfer *transfer, const struct fact *facts, uint32_t
 {
 	uint32_t i;
 
-#ifndef KVS_MUTANT_DEADLINES_LAST /* Planted bug: what completes on the tick of its deadline still publishes. */
+#ifndef KVS_MUTANT_DEADLINES_LAST /* Planted bug: completes and publishes on the tick of its deadline. */
 	apply_deadlines(transfer);
 #endif
 	for (i = 0; i < fact_count; i++)
@@ -262,7 +272,8 @@ void transfer_audit(const struct transfer *transfer)
 		const struct ticket *const ticket = &transfer->tickets[slot];
 		const bool                 put = ticket->op.kind == OP_PUT;
 
-		KVS_ASSERT_CMP(slots_busy(&transfer->slots, slot), ==, ticket->state != TICKET_FREE);
+		KVS_ASSERT_CMP(slots_busy(&transfer->slots, slot), ==,
+			       ticket->state != TICKET_FREE);
 		if (ticket->state == TICKET_FREE)
 			continue;
 		host_refs += ticket->block_count;

@@ -2,17 +2,18 @@
 /*
  * The transfer manager: moves blocks between Host and Store without anyone waiting.
  *
- * Pure: facts and time in, ops and wakes out; no thread, no clock, no allocation after open.  A round is
+ * Pure: facts and time in, ops and wakes out; no thread, no clock, no allocation after open.  A
+ * round is
  *
  *   transfer_begin(now)         forget the last outputs
  *   transfer_drop_lease() ...   cancellations come before completions
- *   transfer_tick(facts)        deadlines, then completions, then backups: an expired read cannot publish late
- *   transfer_read() ...         new reads
- *   out                         the ops to submit, in order, and the requests to wake
+ *   transfer_tick(facts)        deadlines, then completions, then backups: an expired read cannot
+ *   publish late transfer_read() ...         new reads out                         the ops to
+ *   submit, in order, and the requests to wake
  *
  * Owner    Tickets own their Host blocks; requests own leases only.  Threads: the cache owner's.
- * Bounds   op_credits tickets and host_credits Host references over all tickets; backups get at most half of each, rounded
- *          down.  Quarantined references stay charged.
+ * Bounds   op_credits tickets and host_credits Host references over all tickets; backups get at
+ *          most half of each, rounded down.  Quarantined references stay charged.
  */
 #ifndef TRANSFER_TRANSFER_H
 #define TRANSFER_TRANSFER_H
@@ -25,14 +26,14 @@
 
 /* Why a request went on without (all of) what the store may hold. */
 #define TRANSFER_OUTCOMES(X) \
-	X(TRANSFER_READY, "ready")           /* the restored blocks are held for the request */ \
-	X(TRANSFER_MISS, "miss")             /* the store holds no extension of the local prefix */ \
-	X(TRANSFER_DEADLINE, "deadline")     /* the soft deadline passed first */ \
-	X(TRANSFER_CREDITS, "credits")       /* no ticket or Host credit was left */ \
-	X(TRANSFER_HOST_ROOM, "host_room")   /* every Host block is held */ \
-	X(TRANSFER_REFUSED, "refused")       /* the executor took no more */ \
-	X(TRANSFER_BACKEND, "backend")       /* the store failed */ \
-	X(TRANSFER_CORRUPT, "corrupt")       /* what the store gave was not what was kept */ \
+	X(TRANSFER_READY, "ready")         /* the restored blocks are held for the request */ \
+	X(TRANSFER_MISS, "miss")           /* the store holds no extension of the local prefix */ \
+	X(TRANSFER_DEADLINE, "deadline")   /* the soft deadline passed first */ \
+	X(TRANSFER_CREDITS, "credits")     /* no ticket or Host credit was left */ \
+	X(TRANSFER_HOST_ROOM, "host_room") /* every Host block is held */ \
+	X(TRANSFER_REFUSED, "refused")     /* the executor took no more */ \
+	X(TRANSFER_BACKEND, "backend")     /* the store failed */ \
+	X(TRANSFER_CORRUPT, "corrupt")     /* what the store gave was not what was kept */ \
 	X(TRANSFER_QUARANTINE, "quarantine") /* bytes are in doubt: no new storage work */
 
 enum transfer_outcome {
@@ -94,16 +95,19 @@ struct transfer {
 	uint32_t                 put_host_refs;
 	uint32_t                 quarantined;   /* tickets */
 	struct ring              backups;       /* struct kvs_key */
-	uint64_t                *fetched_by;    /* Host block -> lease that brought it and still holds it; 0 */
+	uint64_t                *fetched_by;    /* Host block -> lease that brought and holds it; 0 */
 	struct transfer_outputs  out;
 	uint64_t                 outcomes[TRANSFER_OUTCOME_COUNT]; /* one a read considered */
 	uint64_t                 drops[TRANSFER_DROP_COUNT];
 	uint64_t                 expired_holds;
 };
 
-/* coord and part are the caller's and outlive the manager.  Errors: KVS_E_INVALID (limit, rule), -ENOMEM. */
-int  transfer_open(struct transfer *transfer, const struct transfer_limits *limits, struct coord *coord,
-		   const struct arena_part *part, struct kvs_error *err);
+/*
+ * coord and part are the caller's and outlive the manager.  Errors: KVS_E_INVALID (limit, rule),
+ * -ENOMEM.
+ */
+int  transfer_open(struct transfer *transfer, const struct transfer_limits *limits,
+		   struct coord *coord, const struct arena_part *part, struct kvs_error *err);
 void transfer_close(struct transfer *transfer);
 
 void transfer_begin(struct transfer *transfer, uint64_t now_ns);
@@ -115,17 +119,23 @@ void transfer_tick(struct transfer *transfer, const struct fact *facts, uint32_t
 int transfer_notice(struct transfer *transfer, const struct retirement_notice *notice);
 
 /**
- * Look for keys[0 .. key_count) in the store: those that the Host does not hold, the first keys_max of them.
+ * Look for keys[0 .. key_count) in the store: those that the Host does not hold, the first keys_max
+ * of them.
  *
  * Shape   The keys continue the local prefix, so the Host does not hold the first: asserted.
  *
- * On success a QUERY is among the outputs and exactly one wake for `request` follows, unless the lease is dropped first.
- * Returns TRANSFER_READY and *ret_lease_id when under way; else why not, counted, and nothing changed.
+ * On success a QUERY is among the outputs and exactly one wake for `request` follows, unless the
+ * lease is dropped first.  Returns TRANSFER_READY and *ret_lease_id when under way; else why not,
+ * counted, and nothing changed.
  */
-enum transfer_outcome transfer_read(struct transfer *transfer, uint32_t request, const struct kvs_key *keys,
-				    uint32_t key_count, uint64_t *ret_lease_id);
+enum transfer_outcome transfer_read(struct transfer *transfer, uint32_t request,
+				    const struct kvs_key *keys, uint32_t key_count,
+				    uint64_t *ret_lease_id);
 
-/* The request left the state that owned the lease.  Stale ids are fine: the ticket may have ended by itself. */
+/*
+ * The request left the state that owned the lease.  Stale ids are fine: the ticket may have ended
+ * by itself.
+ */
 void transfer_drop_lease(struct transfer *transfer, uint64_t lease_id);
 
 /* Whether this lease brought the Host block from the store. */
@@ -145,13 +155,19 @@ const char *transfer_drop_name(enum transfer_drop drop);
 
 void transfer_audit(const struct transfer *transfer);
 
-/* --- between the files of this room ---------------------------------------------------------------------- */
+/*
+ * --- between the files of this room
+ * ----------------------------------------------------------------------
+ */
 
 /* Append an op or a wake to the round's outputs. */
 void transfer_emit(struct transfer *transfer, const struct op *op);
-void transfer_wake_up(struct transfer *transfer, const struct ticket *ticket, enum transfer_outcome outcome);
+void transfer_wake_up(struct transfer *transfer, const struct ticket *ticket,
+		      enum transfer_outcome outcome);
 
-/* That long from this round on; UINT64_MAX, which no tick reaches, when the clock has no such time. */
+/*
+ * That long from this round on; UINT64_MAX, which no tick reaches, when the clock has no such time.
+ */
 uint64_t transfer_until(const struct transfer *transfer, uint64_t ns);
 
 /* A free ticket, its op arrays wired up; NULL without a credit. */

@@ -57,8 +57,8 @@ static void generate(const struct prop *prop, uint64_t seed, struct prop_op *ret
 	}
 }
 
-static _Noreturn void run_in_child(const struct prop *prop, const struct prop_op *ops, uint32_t count,
-				   bool loud)
+static _Noreturn void run_in_child(const struct prop *prop, const struct prop_op *ops,
+				   uint32_t count, bool loud)
 {
 	const struct rlimit no_core = { 0, 0 };
 	const int           nowhere = loud ? -1 : open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -89,8 +89,8 @@ bool prop_replay(const struct prop *prop, const struct prop_op *ops, uint32_t co
 }
 
 /* The list without `length` operations from `at`; kept when it still fails. */
-static bool delete_if_failing(const struct prop *prop, struct prop_op *ops, uint32_t *count, uint32_t at,
-			      uint32_t length)
+static bool delete_if_failing(const struct prop *prop, struct prop_op *ops, uint32_t *count,
+			      uint32_t at, uint32_t length)
 {
 	struct prop_op *const shorter = malloc(*count * sizeof(*ops));
 	const uint32_t        left = *count - length;
@@ -109,7 +109,8 @@ static bool delete_if_failing(const struct prop *prop, struct prop_op *ops, uint
 }
 
 /* One pass of deletions of one length; true when any was kept. */
-static bool delete_chunks(const struct prop *prop, struct prop_op *ops, uint32_t *count, uint32_t length)
+static bool delete_chunks(const struct prop *prop, struct prop_op *ops, uint32_t *count,
+			  uint32_t length)
 {
 	bool     any = false;
 	uint32_t at = 0;
@@ -135,15 +136,16 @@ uint32_t prop_shrink(const struct prop *prop, struct prop_op *ops, uint32_t coun
 	return count;
 }
 
-static void report(const struct prop *prop, uint64_t seed, const struct prop_op *ops, uint32_t count)
+static void report(const struct prop *prop, uint64_t seed, const struct prop_op *ops,
+		   uint32_t count)
 {
 	uint32_t i;
 
-	fprintf(stderr, "%s: KVSTRATA_SEED=0x%" PRIx64 " fails; %u operations are enough:\n", prop->name,
-		seed, count);
+	fprintf(stderr, "%s: KVSTRATA_SEED=0x%" PRIx64 " fails; %u operations are enough:\n",
+		prop->name, seed, count);
 	for (i = 0; i < count; i++)
-		fprintf(stderr, "\t{ %s, { %u, %u } },\n", prop->kinds[ops[i].kind].name, ops[i].arg[0],
-			ops[i].arg[1]);
+		fprintf(stderr, "\t{ %s, { %u, %u } },\n", prop->kinds[ops[i].kind].name,
+			ops[i].arg[0], ops[i].arg[1]);
 	prop_replay(prop, ops, count, true);
 }
 

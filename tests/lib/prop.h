@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Property tests: random lists of operations, run on a room and on a model so naive that it is plainly right.
+ * Property tests: random lists of operations, run on a room and on a model so naive that it is
+ * plainly right.
  *
  * A step does one operation on both and compares them with KVS_ASSERT.  Each list runs in a child
- * process, so that a failed comparison, a panic of the room and a sanitizer's report are all the same
- * thing: a failed list.  It is shrunk by deleting chunks, then single operations, and printed in the form
- * that prop_replay() takes.
+ * process, so that a failed comparison, a panic of the room and a sanitizer's report are all the
+ * same thing: a failed list.  It is shrunk by deleting chunks, then single operations, and printed
+ * in the form that prop_replay() takes.
  *
  * Seed     KVSTRATA_SEED, or a fixed default; printed first.  The same seed gives the same lists.
  */
@@ -38,13 +39,18 @@ struct prop {
 	void (*close)(void *world);
 };
 
-/* Run all lists.  False when one failed; the shortest form of it that was found is on stderr then. */
+/*
+ * Run all lists.  False when one failed; the shortest form of it that was found is on stderr then.
+ */
 bool prop_run(const struct prop *prop);
 
 /* Whether one list passes; loud lets the failed comparison speak. */
 bool prop_replay(const struct prop *prop, const struct prop_op *ops, uint32_t count, bool loud);
 
-/* Shorten a failing list in place; returns how many operations are left.  Each of them is needed to fail. */
+/*
+ * Shorten a failing list in place; returns how many operations are left.  Each of them is needed to
+ * fail.
+ */
 uint32_t prop_shrink(const struct prop *prop, struct prop_op *ops, uint32_t count);
 
 #endif

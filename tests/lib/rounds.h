@@ -2,8 +2,8 @@
 /*
  * The scheduler driven by hand: time is a variable, facts and fences come when a test says so.
  *
- * No store, no device, no thread: blocks have addresses, and nothing ever writes to them.  After each
- * round the scheduler audits itself.
+ * No store, no device, no thread: blocks have addresses, and nothing ever writes to them.  After
+ * each round the scheduler audits itself.
  */
 #ifndef LIB_ROUNDS_H
 #define LIB_ROUNDS_H
@@ -39,7 +39,9 @@ struct rounds {
 	uint32_t                 copy_count;
 };
 
-/* ROUNDS_REQUESTS of at most ROUNDS_PAGES pages, or of the Device's if that is less; policies lru. */
+/*
+ * ROUNDS_REQUESTS of at most ROUNDS_PAGES pages, or of the Device's if that is less; policies lru.
+ */
 struct sched_options rounds_options(uint32_t device_blocks, uint32_t host_blocks, bool with_store);
 
 void rounds_open(struct rounds *rounds, const struct sched_options *options);
@@ -61,7 +63,9 @@ void rounds_fence(struct rounds *rounds);
 void rounds_finish(struct rounds *rounds);
 void rounds_step(struct rounds *rounds);
 
-/* Thirty steps: enough for all but what waits for the test.  Queries find nothing, puts are kept. */
+/*
+ * Thirty steps: enough for all but what waits for the test.  Queries find nothing, puts are kept.
+ */
 void rounds_drain(struct rounds *rounds);
 
 /* Submit as id 0 and drain. */
@@ -88,8 +92,9 @@ void rounds_keep_puts(struct rounds *rounds);
 bool rounds_at_rest(const struct rounds *rounds);
 
 /*
- * One random round: perhaps a new request, perhaps its abort, some of the open ops answered and some of
- * the open copies fenced in random order, answers in random parts, time passing, rows computed at once.
+ * One random round: perhaps a new request, perhaps its abort, some of the open ops answered and
+ * some of the open copies fenced in random order, answers in random parts, time passing, rows
+ * computed at once.
  */
 void rounds_traffic(struct rounds *rounds, struct prng *prng);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A transfer manager with everything it stands on, and the test in the place of executor and scheduler.
+ * A transfer manager with everything it stands on, and the test in the place of executor and
+ * scheduler.
  *
- * Keys are key_of(number).  rig_audit() accounts for every reference on every Host block: the index's own,
- * the tickets', and those that the test took with rig_pin().
+ * Keys are key_of(number).  rig_audit() accounts for every reference on every Host block: the
+ * index's own, the tickets', and those that the test took with rig_pin().
  */
 #ifndef LIB_TRANSFER_RIG_H
 #define LIB_TRANSFER_RIG_H
@@ -24,7 +25,9 @@ struct rig {
 	uint32_t          pins[RIG_HOST_MAX]; /* the test's */
 };
 
-/* Ample: 4 tickets, 32 references, keys_max 8, puts of 4, 8 candidates, deadline 1,000, hold 500. */
+/*
+ * Ample: 4 tickets, 32 references, keys_max 8, puts of 4, 8 candidates, deadline 1,000, hold 500.
+ */
 extern const struct transfer_limits rig_limits;
 
 void rig_open(struct rig *rig, const struct transfer_limits *limits, uint32_t host_blocks);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Carving against an array of owners, one a page: no page has two, no block crosses a slice, and each block
- * lies at the first place that the rule allows, found by walking instead of by formula.
+ * Carving against an array of owners, one a page: no page has two, no block crosses a slice, and
+ * each block lies at the first place that the rule allows, found by walking instead of by formula.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -56,7 +56,10 @@ static size_t offset_of(const struct world *world, const void *ptr)
 	return (size_t)((const uint8_t *)ptr - (uint8_t *)arena_slice(world->arena, 0).ptr);
 }
 
-/* The first offset at or after `from` where a block may lie: a whole number of strides into its slice. */
+/*
+ * The first offset at or after `from` where a block may lie: a whole number of strides into its
+ * slice.
+ */
 static size_t next_place(size_t from, size_t stride)
 {
 	const size_t slice = from / ARENA_SLICE_BYTES * ARENA_SLICE_BYTES;
@@ -100,7 +103,8 @@ static void own_part(struct world *world, const struct arena_part *part, size_t 
 
 		KVS_ASSERT_CMP(span.bytes, ==, block_bytes);
 		KVS_ASSERT_CMP(span.room, >=, block_bytes + ARENA_TRAILER_BYTES);
-		KVS_ASSERT_CMP(offset_of(world, span.ptr), ==, next_place(world->end, part->stride));
+		KVS_ASSERT_CMP(offset_of(world, span.ptr), ==,
+			       next_place(world->end, part->stride));
 		own(world, offset_of(world, span.ptr), span.room);
 		world->end = offset_of(world, span.ptr) + span.room;
 	}
@@ -108,7 +112,7 @@ static void own_part(struct world *world, const struct arena_part *part, size_t 
 
 static int carve(struct world *world, size_t block_bytes, uint32_t block_count)
 {
-	const size_t      end = walk_end(world->end, block_bytes + ARENA_TRAILER_BYTES, block_count);
+	const size_t end = walk_end(world->end, block_bytes + ARENA_TRAILER_BYTES, block_count);
 	const size_t      bytes = arena_report(world->arena)->bytes;
 	const bool        fits = end <= bytes && world->part_count < ARENA_PARTS_MAX;
 	struct arena_part part;
@@ -123,7 +127,9 @@ static int carve(struct world *world, size_t block_bytes, uint32_t block_count)
 	return rc;
 }
 
-/* Sizes over all magnitudes; together at most about a slice and a half, so that several parts fit. */
+/*
+ * Sizes over all magnitudes; together at most about a slice and a half, so that several parts fit.
+ */
 static void draw_part(struct prng *prng, size_t *ret_block_bytes, uint32_t *ret_block_count)
 {
 	const size_t widest = ARENA_SLICE_BYTES / ARENA_ALIGN - 1;

@@ -27,7 +27,8 @@ static void compare(const struct world *world)
 
 	for (which = 0; which < 2; which++) {
 		for (i = 0; i < 256; i++)
-			KVS_ASSERT_CMP(bits_test(world->words[which], i), ==, world->bits[which][i]);
+			KVS_ASSERT_CMP(bits_test(world->words[which], i), ==,
+				       world->bits[which][i]);
 	}
 }
 
@@ -54,7 +55,8 @@ static void compare_reads(const struct world *world, size_t from, size_t count)
 		total += bits[i];
 	KVS_ASSERT_CMP(bits_count(words, count), ==, total);
 	KVS_ASSERT_CMP(bits_prefix(words, count), ==, first_with(bits, 0, count, false));
-	KVS_ASSERT_CMP(bits_next_clear(words, from, count), ==, first_with(bits, from, count, false));
+	KVS_ASSERT_CMP(bits_next_clear(words, from, count), ==,
+		       first_with(bits, from, count, false));
 	KVS_ASSERT_CMP(bits_next_set(words, from, count), ==, first_with(bits, from, count, true));
 	free(words);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each policy against arrays: an order is a plain list, a move deletes and appends, a ghost is searched
- * from end to end.  Twenty slots make a small queue of two and a ghost of eighteen names.
+ * Each policy against arrays: an order is a plain list, a move deletes and appends, a ghost is
+ * searched from end to end.  Twenty slots make a small queue of two and a ghost of eighteen names.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -149,8 +149,8 @@ static uint32_t small_victim(struct world *w, uint32_t pins)
 }
 
 /*
- * Rounds over the main queue: each lets who has uses left go to the end, one poorer; the fourth finds
- * none.
+ * Rounds over the main queue: each lets who has uses left go to the end, one poorer; the fourth
+ * finds none.
  */
 static uint32_t main_victim(struct world *w, uint32_t pins)
 {
@@ -217,7 +217,8 @@ static void settle_some(struct world *w, uint64_t seed)
 	prng_seed(&prng, seed);
 	count = (uint32_t)prng_below(&prng, SLOTS);
 	for (i = 0; i < count; i++)
-		chain[i] = prng_chance(&prng, 1, 10) ? SLOT_NONE : (uint32_t)prng_below(&prng, SLOTS);
+		chain[i] = prng_chance(&prng, 1, 10) ? SLOT_NONE
+						     : (uint32_t)prng_below(&prng, SLOTS);
 	evict_settle(w->evict, chain, count);
 	model_settle(w, chain, count);
 }

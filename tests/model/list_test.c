@@ -49,7 +49,8 @@ static uint32_t place_of(const struct order *order, uint32_t slot)
 
 static void order_insert(struct order *order, uint32_t place, uint32_t slot)
 {
-	memmove(&order->slot[place + 1], &order->slot[place], (order->count - place) * sizeof(slot));
+	memmove(&order->slot[place + 1], &order->slot[place],
+		(order->count - place) * sizeof(slot));
 	order->slot[place] = slot;
 	order->count++;
 }
@@ -57,7 +58,8 @@ static void order_insert(struct order *order, uint32_t place, uint32_t slot)
 static void order_delete(struct order *order, uint32_t place)
 {
 	order->count--;
-	memmove(&order->slot[place], &order->slot[place + 1], (order->count - place) * sizeof(uint32_t));
+	memmove(&order->slot[place], &order->slot[place + 1],
+		(order->count - place) * sizeof(uint32_t));
 }
 
 static bool in_order(const struct world *world, uint32_t which, uint32_t slot)

@@ -69,7 +69,8 @@ static void reopen(struct world *world, uint32_t capacity)
 {
 	map_close(&world->map);
 	memset(world->records, 0, sizeof(world->records));
-	KVS_ASSERT(map_open(&world->map, capacity, world->records[0].key, sizeof(struct record), 12) == 0);
+	KVS_ASSERT(map_open(&world->map, capacity, world->records[0].key, sizeof(struct record),
+			    12) == 0);
 	KVS_ASSERT_CMP(map_bytes(&world->map), >=, capacity * sizeof(struct map_bucket));
 }
 

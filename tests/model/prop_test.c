@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The harness itself, on a room with a planted bug: it must find it, shrink it, and leave right rooms
- * alone.
+ * The harness itself, on a room with a planted bug: it must find it, shrink it, and leave right
+ * rooms alone.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two strata under one index against arrays: a free queue and an eviction order are plain lists, a key is
- * looked for from end to end.  Few blocks and few keys, so that full, evicted and doubled are ordinary.
+ * Two strata under one index against arrays: a free queue and an eviction order are plain lists, a
+ * key is looked for from end to end.  Few blocks and few keys, so that full, evicted and doubled
+ * are ordinary.
  */
 #include <setjmp.h>
 #include <stdarg.h>

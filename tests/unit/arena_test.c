@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The arena: where blocks lie, what is refused, what the report says, and what outlives its close. */
+/*
+ * The arena: where blocks lie, what is refused, what the report says, and what outlives its close.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,7 +48,8 @@ static void slices_are_never_crossed(void **state)
 		assert_int_equal(span.bytes, block);
 		assert_true(span.room >= span.bytes + ARENA_TRAILER_BYTES);
 		assert_int_equal(offset % ARENA_ALIGN, 0);
-		assert_int_equal(offset / ARENA_SLICE_BYTES, (offset + span.room - 1) / ARENA_SLICE_BYTES);
+		assert_int_equal(offset / ARENA_SLICE_BYTES,
+				 (offset + span.room - 1) / ARENA_SLICE_BYTES);
 		assert_true(end == NULL || (uint8_t *)span.ptr >= end);
 		crossings += end && (uint8_t *)span.ptr > end;
 		end = (uint8_t *)span.ptr + span.room;
@@ -149,7 +152,9 @@ static void parts_are_bounded(void **state)
 
 static void bad_sizes_are_refused(void **state)
 {
-	static const size_t bad[] = { 0, 1, 4095, 4097, ARENA_SLICE_BYTES, SIZE_MAX, SIZE_MAX - 4095 };
+	static const size_t bad[] = {
+		0, 1, 4095, 4097, ARENA_SLICE_BYTES, SIZE_MAX, SIZE_MAX - 4095
+	};
 	struct arena       *arena;
 	struct arena_part   part;
 	struct kvs_error    err;

@@ -118,9 +118,11 @@ static void the_hook_runs_once(void **state)
 /* Values of the published generators. */
 static void the_generator_is_the_published_one(void **state)
 {
-	static const uint64_t seeded_0[] = { UINT64_C(0x99ec5f36cb75f2b4), UINT64_C(0xbf6e1f784956452a),
+	static const uint64_t seeded_0[] = { UINT64_C(0x99ec5f36cb75f2b4),
+					     UINT64_C(0xbf6e1f784956452a),
 					     UINT64_C(0x1a5f849d4933e6e0) };
-	static const uint64_t state_1234[] = { 11520, 0, 1509978240, UINT64_C(1215971899390074240) };
+	static const uint64_t state_1234[] = { 11520, 0, 1509978240,
+					       UINT64_C(1215971899390074240) };
 	struct prng           prng;
 	size_t                i;
 

@@ -138,7 +138,8 @@ static void refused(const char *sentence, int code, const char **flags)
 	assert_memory_equal(&settings, &before, sizeof(settings));
 }
 
-#define REFUSED(sentence, ...) refused(sentence, KVS_E_INVALID, (const char *[]){ __VA_ARGS__, NULL })
+#define REFUSED(sentence, ...) \
+	refused(sentence, KVS_E_INVALID, (const char *[]){ __VA_ARGS__, NULL })
 
 /* The sentence without its "PATH: ". */
 static void refused_json(const char *json, const char *rule)
@@ -245,9 +246,12 @@ static void flag_values_are_refused(void **state)
 	REFUSED("--deadline: \"10ns\" is too small; use at least 1us", "--deadline=10ns");
 	REFUSED("--limit: \"1.5\" is not a count; use a non-negative integer, or \"unlimited\"",
 		"--limit=1.5");
-	REFUSED("--speed: \"inf\" is not a number; use a non-negative number, or \"max\"", "--speed=inf");
-	REFUSED("--speed: \"0x10\" is not a number; use a non-negative number, or \"max\"", "--speed=0x10");
-	REFUSED("--speed: \"1e999\" is not a number; use a non-negative number, or \"max\"", "--speed=1e999");
+	REFUSED("--speed: \"inf\" is not a number; use a non-negative number, or \"max\"",
+		"--speed=inf");
+	REFUSED("--speed: \"0x10\" is not a number; use a non-negative number, or \"max\"",
+		"--speed=0x10");
+	REFUSED("--speed: \"1e999\" is not a number; use a non-negative number, or \"max\"",
+		"--speed=1e999");
 	REFUSED("--speed: \"\" is not a number; use a non-negative number, or \"max\"", "--speed=");
 	REFUSED("--trace: \"\" is not text; use a string that is not empty", "--trace", "");
 	REFUSED("--order: \"mru\" is unknown; use one of lru, fifo", "--order=mru");
@@ -278,18 +282,21 @@ static void flags_are_refused(void **state)
 static void files_are_refused(void **state)
 {
 	(void)state;
-	refused_json("{\"block_byte\": 4096}", "block_byte: unknown key; did you mean block_bytes?");
+	refused_json("{\"block_byte\": 4096}",
+		     "block_byte: unknown key; did you mean block_bytes?");
 	refused_json("{\"colour\": 1}", "colour: unknown key; --help lists the keys as flags");
 	refused_json("{\"limit\": 1, \"limit\": 2}",
 		     "line 1, column 20: duplicate object key near '\"limit\"'");
-	refused_json("{\"limit\": 1,\n \"spee", "line 2, column 6: premature end of input near '\"spee'");
+	refused_json("{\"limit\": 1,\n \"spee",
+		     "line 2, column 6: premature end of input near '\"spee'");
 	refused_json("", "line 1, column 0: unexpected token near end of file");
 	refused_json("[1]", "must hold one JSON object of options");
 	refused_json(
 		"{\"block_bytes\": \"64KB\"}",
 		"block_bytes: \"64KB\" is not a size; use an integer or a number with KiB, MiB, GiB, TiB");
-	refused_json("{\"block_bytes\": 4096.5}",
-		     "block_bytes: 4096.5 is not a size; use an integer or a number with KiB, MiB, GiB, TiB");
+	refused_json(
+		"{\"block_bytes\": 4096.5}",
+		"block_bytes: 4096.5 is not a size; use an integer or a number with KiB, MiB, GiB, TiB");
 	refused_json("{\"block_bytes\": 5000}", "block_bytes: 5000 is not a multiple of 4KiB");
 	refused_json("{\"deadline\": 250}",
 		     "deadline: 250 is not a duration; use a number with ns, us, ms, s, m");
@@ -300,12 +307,14 @@ static void files_are_refused(void **state)
 	refused_json("{\"json\": \"true\"}", "json: \"true\" is not true or false");
 	refused_json("{\"json\": null}", "json: null is not true or false");
 	refused_json("{\"trace\": 3}", "trace: 3 is not text; use a string that is not empty");
-	refused_json("{\"trace\": \"\"}", "trace: \"\" is not text; use a string that is not empty");
+	refused_json("{\"trace\": \"\"}",
+		     "trace: \"\" is not text; use a string that is not empty");
 	refused_json("{\"trace\": {\"a\": 1}}",
 		     "trace: {\"a\":1} is not text; use a string that is not empty");
 	refused_json("{\"capacity\": [\"1,2\"]}",
 		     "capacity: [\"1,2\"] is not text; use a string that is not empty");
-	refused_json("{\"capacity\": []}", "capacity: [] is not text; use a string that is not empty");
+	refused_json("{\"capacity\": []}",
+		     "capacity: [] is not text; use a string that is not empty");
 	refused_json("{\"order\": [\"lru\"]}", "order: [\"lru\"] is unknown; use one of lru, fifo");
 }
 
@@ -335,33 +344,36 @@ static void help_lists_every_option(void **state)
 
 	(void)state;
 	PRINTED(&text, conf_help(options, ARRAY_COUNT(options), out));
-	assert_string_equal(text,
-			    "  --json               for machines\n"
-			    "  --limit REQUESTS     stop early (default unlimited)\n"
-			    "  --block-bytes SIZE   bytes of one block (default 64KiB)\n"
-			    "  --deadline DURATION  soft (default 250ms)\n"
-			    "  --speed NUMBER       pace (default max)\n"
-			    "  --trace FILE         requests\n"
-			    "  --order CHOICE       who leaves first: lru, fifo (default lru)\n"
-			    "  --capacity TEXT      list\n"
-			    "  --config FILE        read options from one JSON object; flags win over it\n");
+	assert_string_equal(
+		text,
+		"  --json               for machines\n"
+		"  --limit REQUESTS     stop early (default unlimited)\n"
+		"  --block-bytes SIZE   bytes of one block (default 64KiB)\n"
+		"  --deadline DURATION  soft (default 250ms)\n"
+		"  --speed NUMBER       pace (default max)\n"
+		"  --trace FILE         requests\n"
+		"  --order CHOICE       who leaves first: lru, fifo (default lru)\n"
+		"  --capacity TEXT      list\n"
+		"  --config FILE        read options from one JSON object; flags win over it\n");
 	free(text);
 }
 
 static void help_gives_a_long_default_its_own_line(void **state)
 {
-	static const struct conf_option option = { .name = "capacity",
-						   .type = CONF_TEXT,
-						   .help = "sizes of the caches to compare, commas between",
-						   .fallback = "1000,3000,10000,30000,100000,unlimited" };
+	static const struct conf_option option = {
+		.name = "capacity",
+		.type = CONF_TEXT,
+		.help = "sizes of the caches to compare, commas between",
+		.fallback = "1000,3000,10000,30000,100000,unlimited"
+	};
 	char *text = NULL;
 
 	(void)state;
 	PRINTED(&text, conf_help(&option, 1, out));
-	assert_string_equal(text,
-			    "  --capacity TEXT  sizes of the caches to compare, commas between\n"
-			    "                   (default 1000,3000,10000,30000,100000,unlimited)\n"
-			    "  --config FILE    read options from one JSON object; flags win over it\n");
+	assert_string_equal(
+		text, "  --capacity TEXT  sizes of the caches to compare, commas between\n"
+		      "                   (default 1000,3000,10000,30000,100000,unlimited)\n"
+		      "  --config FILE    read options from one JSON object; flags win over it\n");
 	free(text);
 }
 

@@ -93,7 +93,9 @@ static void a_store_fills_host_blocks_only(void **state)
 	close_rig(&rig);
 }
 
-/* A store that takes one span a key keeps its trailer behind the payload: a copy must not reach it. */
+/*
+ * A store that takes one span a key keeps its trailer behind the payload: a copy must not reach it.
+ */
 static void a_copy_ends_where_the_trailer_begins(void **state)
 {
 	struct tier_pair   pair = { 1, 0, 0 };

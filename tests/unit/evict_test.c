@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each policy's order on sequences short enough to check by hand.  Slots are written as letters: a is
- * slot 0.
+ * Each policy's order on sequences short enough to check by hand.  Slots are written as letters: a
+ * is slot 0.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -252,8 +252,9 @@ static void open_refuses(void **state)
 
 	(void)state;
 	assert_int_equal(evict_open("mru", 4, &evict, &err), KVS_E_INVALID);
-	assert_string_equal(err.message,
-			    "policy: \"mru\" is not known; use one of: lru fifo lru-leaf s3fifo host-order");
+	assert_string_equal(
+		err.message,
+		"policy: \"mru\" is not known; use one of: lru fifo lru-leaf s3fifo host-order");
 	assert_int_equal(evict_open("lru", 0, &evict, &err), KVS_E_INVALID);
 	assert_int_equal(evict_open("lru", EVICT_CAPACITY_MAX + 1, &evict, NULL), KVS_E_INVALID);
 	assert_null(evict);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The executor's core, one call at a time: what is refused, what is answered and when, what is measured.
+ * The executor's core, one call at a time: what is refused, what is answered and when, what is
+ * measured.
  *
  * Every step is followed by the room's own audit.
  */

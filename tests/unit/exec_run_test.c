@@ -124,16 +124,32 @@ static const struct row_case row_cases[] = {
 	{ OP_QUERY, KVS_RESULT_MISSING, false, false, false, OP_REASON_MISS, { 0 } },
 	{ OP_QUERY, KVS_RESULT_FAILED, false, false, false, OP_REASON_BACKEND, { 0 } },
 	{ OP_QUERY, KVS_RESULT_UNKNOWN, false, false, false, OP_REASON_BACKEND, { 0 } },
-	{ OP_GET, KVS_RESULT_DONE, true, false, true, OP_REASON_NONE,
+	{ OP_GET,
+	  KVS_RESULT_DONE,
+	  true,
+	  false,
+	  true,
+	  OP_REASON_NONE,
 	  { .get_keys = 1, .get_bytes = BLOCK_BYTES } },
 	{ OP_GET, KVS_RESULT_MISSING, false, true, true, OP_REASON_MISS, { 0 } },
 	{ OP_GET, KVS_RESULT_CORRUPT, false, true, true, OP_REASON_CORRUPT, { .corrupt_keys = 1 } },
 	{ OP_GET, KVS_RESULT_FAILED, false, false, true, OP_REASON_BACKEND, { 0 } },
 	{ OP_GET, KVS_RESULT_UNKNOWN, false, false, false, OP_REASON_BACKEND, { 0 } },
-	{ OP_PUT, KVS_RESULT_DONE, true, false, false, OP_REASON_NONE,
+	{ OP_PUT,
+	  KVS_RESULT_DONE,
+	  true,
+	  false,
+	  false,
+	  OP_REASON_NONE,
 	  { .put_keys = 1, .put_new_keys = 1, .put_bytes = BLOCK_BYTES } },
 	{ OP_PUT, KVS_RESULT_EXISTS, true, false, false, OP_REASON_NONE, { .put_keys = 1 } },
-	{ OP_PUT, KVS_RESULT_NO_SPACE, false, false, false, OP_REASON_NO_SPACE, { .no_space_keys = 1 } },
+	{ OP_PUT,
+	  KVS_RESULT_NO_SPACE,
+	  false,
+	  false,
+	  false,
+	  OP_REASON_NO_SPACE,
+	  { .no_space_keys = 1 } },
 	{ OP_PUT, KVS_RESULT_FAILED, false, false, false, OP_REASON_BACKEND, { 0 } },
 	{ OP_PUT, KVS_RESULT_UNKNOWN, false, false, false, OP_REASON_BACKEND, { 0 } },
 	{ OP_REMOVE, KVS_RESULT_DONE, true, false, false, OP_REASON_NONE, { 0 } },
@@ -199,7 +215,10 @@ static void rows_of_other_owners_succeed_without_a_store_call(void **state)
 	assert_true(fact.retired);
 	assert_int_equal(fact.reason, OP_REASON_NONE);
 
-	/* Rows 1, 2 and 4 are ours, and missing: the others succeed, give no evidence and move no bytes. */
+	/*
+	 * Rows 1, 2 and 4 are ours, and missing: the others succeed, give no evidence and move no
+	 * bytes.
+	 */
 	bits_set(op.owned.words, 1);
 	bits_set(op.owned.words, 2);
 	bits_set(op.owned.words, 4);
@@ -311,7 +330,10 @@ static void A5_5_a_query_touches_no_payload_so_it_has_always_retired(void **stat
 	assert_int_equal(fact.reason, OP_REASON_BACKEND);
 }
 
-/* Answers that the kind of call cannot give: no data, no evidence, and no claim of retirement is believed. */
+/*
+ * Answers that the kind of call cannot give: no data, no evidence, and no claim of retirement is
+ * believed.
+ */
 static void A5_5_a_malformed_answer_is_no_answer(void **state)
 {
 	static const struct {

@@ -2,9 +2,9 @@
 /*
  * The executor's shell: threads around the core.
  *
- * The store here holds its callers at a gate that the test opens, so that "every worker is blocked" is a
- * state and not a matter of time.  Nobody sleeps: the test waits on the gate's condition or on the executor's
- * descriptor.
+ * The store here holds its callers at a gate that the test opens, so that "every worker is blocked"
+ * is a state and not a matter of time.  Nobody sleeps: the test waits on the gate's condition or on
+ * the executor's descriptor.
  */
 #include <dirent.h>
 #include <sched.h>
@@ -295,8 +295,8 @@ static void *close_exec(void *arg)
 }
 
 /*
- * Idle workers leave as soon as a close has begun, which is how the test knows that it has; the two at the
- * gate are still there, and find the executor closing when they come out.
+ * Idle workers leave as soon as a close has begun, which is how the test knows that it has; the two
+ * at the gate are still there, and find the executor closing when they come out.
  */
 static void a_close_ends_what_runs_and_drops_what_waits(void **state)
 {

@@ -2,9 +2,10 @@
 /*
  * The invariant flat: after open, rounds of the scheduler allocate nothing.
  *
- * The linker is told to --wrap the allocation functions (tests/unit/meson.build), so every call from our
- * floors and from this program goes through the counters below, under sanitizers, too.  Calls inside shared
- * libraries do not; of those the rounds use libcrypto's SHA-256, whose state lies on our stack.
+ * The linker is told to --wrap the allocation functions (tests/unit/meson.build), so every call
+ * from our floors and from this program goes through the counters below, under sanitizers, too.
+ * Calls inside shared libraries do not; of those the rounds use libcrypto's SHA-256, whose state
+ * lies on our stack.
  */
 #include <setjmp.h>
 #include <stdarg.h>

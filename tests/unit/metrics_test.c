@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Metrics: what the text says is what was counted, by reading it back; percentiles keep their promise. */
+/*
+ * Metrics: what the text says is what was counted, by reading it back; percentiles keep their
+ * promise.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,7 +43,8 @@ static void parse(struct page *page)
 		char *const          space = strrchr(line, ' ');
 		char                *end;
 
-		if (strncmp(line, "# HELP kvstrata_", 16) == 0 || strncmp(line, "# TYPE kvstrata_", 16) == 0)
+		if (strncmp(line, "# HELP kvstrata_", 16) == 0 ||
+		    strncmp(line, "# TYPE kvstrata_", 16) == 0)
 			continue;
 		assert_int_equal(strncmp(line, "kvstrata_", 9), 0);
 		assert_non_null(space);
@@ -83,17 +87,19 @@ static struct metrics *open_with(const char *labels)
 	return metrics;
 }
 
-static _Atomic uint64_t *counter(struct metrics *metrics, const char *name, const char *label, double scale)
+static _Atomic uint64_t *counter(struct metrics *metrics, const char *name, const char *label,
+				 double scale)
 {
 	_Atomic uint64_t *cell;
 	struct kvs_error  err;
 
-	assert_int_equal(metrics_value(metrics, METRIC_COUNTER, name, label, "h", scale, &cell, &err), 0);
+	assert_int_equal(
+		metrics_value(metrics, METRIC_COUNTER, name, label, "h", scale, &cell, &err), 0);
 	return cell;
 }
 
-static void refuse(struct metrics *metrics, enum metric_kind kind, const char *name, const char *label,
-		   const char *help, double scale)
+static void refuse(struct metrics *metrics, enum metric_kind kind, const char *name,
+		   const char *label, const char *help, double scale)
 {
 	_Atomic uint64_t *cell = NULL;
 	struct kvs_error  err = { 0 };
@@ -109,7 +115,8 @@ static void the_text_reads_back(void **state)
 #define LABELS "model=\"m \\\"x\\\"\",tp_rank=\"0\""
 	struct metrics *const   metrics = open_with(LABELS);
 	_Atomic uint64_t *const big = counter(metrics, "kvstrata_big_total", NULL, 1);
-	_Atomic uint64_t *const busy = counter(metrics, "kvstrata_busy_seconds_total", "door=\"a\"", 1e-9);
+	_Atomic uint64_t *const busy = counter(metrics, "kvstrata_busy_seconds_total", "door=\"a\"",
+					       1e-9);
 	struct page             page;
 
 	(void)state;
@@ -136,8 +143,8 @@ static void a_family_is_written_once(void **state)
 
 	(void)state;
 	*counter(metrics, "kvstrata_drops_total", "reason=\"full\"", 1) = 1;
-	assert_int_equal(metrics_value(metrics, METRIC_GAUGE, "kvstrata_depth", NULL, "of a queue", 1,
-				       &gauge, &err),
+	assert_int_equal(metrics_value(metrics, METRIC_GAUGE, "kvstrata_depth", NULL, "of a queue",
+				       1, &gauge, &err),
 			 0);
 	*gauge = 7;
 	*counter(metrics, "kvstrata_drops_total", "reason=\"late\"", 1) = 2;
@@ -161,16 +168,21 @@ static void a_histogram_is_a_summary(void **state)
 	uint64_t                i;
 
 	(void)state;
-	assert_int_equal(metrics_histogram(metrics, "kvstrata_wait_seconds", "h", 1e-3, &histogram, &err),
-			 0);
+	assert_int_equal(
+		metrics_histogram(metrics, "kvstrata_wait_seconds", "h", 1e-3, &histogram, &err),
+		0);
 	read_back(metrics, &page);
-	assert_true(isnan(value_of(&page, "kvstrata_wait_seconds{role=\"fused\",quantile=\"0.5\"}")));
+	assert_true(
+		isnan(value_of(&page, "kvstrata_wait_seconds{role=\"fused\",quantile=\"0.5\"}")));
 	for (i = 1; i <= 10; i++)
 		histogram_add(&histogram, i);
 	read_back(metrics, &page);
-	assert_true(value_of(&page, "kvstrata_wait_seconds{role=\"fused\",quantile=\"0.5\"}") == 0.005);
-	assert_true(value_of(&page, "kvstrata_wait_seconds{role=\"fused\",quantile=\"0.9\"}") == 0.009);
-	assert_true(value_of(&page, "kvstrata_wait_seconds{role=\"fused\",quantile=\"0.99\"}") == 0.01);
+	assert_true(value_of(&page, "kvstrata_wait_seconds{role=\"fused\",quantile=\"0.5\"}") ==
+		    0.005);
+	assert_true(value_of(&page, "kvstrata_wait_seconds{role=\"fused\",quantile=\"0.9\"}") ==
+		    0.009);
+	assert_true(value_of(&page, "kvstrata_wait_seconds{role=\"fused\",quantile=\"0.99\"}") ==
+		    0.01);
 	assert_true(value_of(&page, "kvstrata_wait_seconds_sum{role=\"fused\"}") == 0.055);
 	assert_true(value_of(&page, "kvstrata_wait_seconds_count{role=\"fused\"}") == 10);
 	metrics_close(metrics);
@@ -234,7 +246,8 @@ static void bad_labels_are_refused(void **state)
 	memcpy(wide + sizeof(wide) - 2, "\"", 2);
 	refuse(metrics, METRIC_GAUGE, "kvstrata_x", wide, "h", 1);
 	memcpy(wide + sizeof(wide) - 3, "\"", 2);
-	assert_int_equal(metrics_value(metrics, METRIC_GAUGE, "kvstrata_x", wide, "h", 1, &cell, &err), 0);
+	assert_int_equal(
+		metrics_value(metrics, METRIC_GAUGE, "kvstrata_x", wide, "h", 1, &cell, &err), 0);
 	metrics_close(metrics);
 }
 
@@ -271,8 +284,9 @@ static void a_full_registry_refuses(void **state)
 		snprintf(label, sizeof(label), "i=\"%d\"", i);
 		counter(metrics, "kvstrata_x_total", label, 1);
 	}
-	assert_int_equal(metrics_value(metrics, METRIC_GAUGE, "kvstrata_y", NULL, "h", 1, &cell, &err),
-			 KVS_E_FULL);
+	assert_int_equal(
+		metrics_value(metrics, METRIC_GAUGE, "kvstrata_y", NULL, "h", 1, &cell, &err),
+		KVS_E_FULL);
 	metrics_close(metrics);
 }
 

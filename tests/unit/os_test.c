@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The operating system's wrappers: their error convention, and the policies that callers rely on. */
+/*
+ * The operating system's wrappers: their error convention, and the policies that callers rely on.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +27,10 @@
 #define MS UINT64_C(1000000)
 #define SECOND (1000 * MS)
 
-/* --- clock ------------------------------------------------------------------------------------------ */
+/*
+ * --- clock
+ * ------------------------------------------------------------------------------------------
+ */
 
 static void clocks_run(void **state)
 {
@@ -53,7 +58,10 @@ static void the_peak_of_memory_is_seen(void **state)
 	os_pages_unmap(ptr, bytes);
 }
 
-/* --- threads ---------------------------------------------------------------------------------------- */
+/*
+ * --- threads
+ * ----------------------------------------------------------------------------------------
+ */
 
 struct visit {
 	char     name[16];
@@ -78,7 +86,8 @@ static void a_thread_blocks_signals_and_its_maker_does_not(void **state)
 	pthread_sigmask(SIG_SETMASK, NULL, &before);
 	assert_int_equal(os_thread_start(&thread, "visitor", look_around, &visit), 0);
 	os_thread_join(thread);
-	assert_true(sigismember(&visit.blocked, SIGINT) == 1 && sigismember(&visit.blocked, SIGTERM) == 1);
+	assert_true(sigismember(&visit.blocked, SIGINT) == 1 &&
+		    sigismember(&visit.blocked, SIGTERM) == 1);
 	pthread_sigmask(SIG_SETMASK, NULL, &after);
 	assert_int_equal(sigismember(&after, SIGINT), sigismember(&before, SIGINT));
 }
@@ -110,7 +119,8 @@ static void a_signal_wakes_a_named_thread(void **state)
 	(void)state;
 	os_mutex_init(&meeting.mutex);
 	os_cond_init(&meeting.cond);
-	assert_int_equal(os_thread_start(&thread, "fifteen-letters", wait_for_opening, &meeting), 0);
+	assert_int_equal(os_thread_start(&thread, "fifteen-letters", wait_for_opening, &meeting),
+			 0);
 	os_mutex_lock(&meeting.mutex);
 	meeting.open = true;
 	os_cond_signal(&meeting.cond);
@@ -155,7 +165,10 @@ static void a_long_name_is_our_mistake(void **state)
 	assert_true(death_panics(start_with_a_long_name, &visit, NULL, 0));
 }
 
-/* --- events ----------------------------------------------------------------------------------------- */
+/*
+ * --- events
+ * -----------------------------------------------------------------------------------------
+ */
 
 static void signals_add_up_to_one_hint(void **state)
 {
@@ -229,7 +242,10 @@ static void a_signal_does_not_shorten_a_wait(void **state)
 	os_close(epoll_fd);
 }
 
-/* --- pages ------------------------------------------------------------------------------------------ */
+/*
+ * --- pages
+ * ------------------------------------------------------------------------------------------
+ */
 
 static void pages_are_zeroed_and_bounded(void **state)
 {
@@ -290,7 +306,10 @@ static void limits_are_sane(void **state)
 	assert_true(os_memlock_limit() > 0);
 }
 
-/* --- files ------------------------------------------------------------------------------------------ */
+/*
+ * --- files
+ * ------------------------------------------------------------------------------------------
+ */
 
 struct place {
 	char directory[32];

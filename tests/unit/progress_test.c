@@ -11,15 +11,18 @@
 
 #define NS_PER_S UINT64_C(1000000000)
 
-static const struct progress replaying = { .title = "replaying", .unit = "req", .start_ns = 5 * NS_PER_S };
+static const struct progress replaying = { .title = "replaying",
+					   .unit = "req",
+					   .start_ns = 5 * NS_PER_S };
 
 static void line_tells_rate_and_time_left(void **state)
 {
 	char line[PROGRESS_LINE_BYTES];
 
 	(void)state;
-	assert_string_equal(progress_line(&replaying, 0.5, 6144, 9 * NS_PER_S, line),
-			    "replaying 6,144 req  [##########----------]  50 %  1,536 req/s  4.0 s left");
+	assert_string_equal(
+		progress_line(&replaying, 0.5, 6144, 9 * NS_PER_S, line),
+		"replaying 6,144 req  [##########----------]  50 %  1,536 req/s  4.0 s left");
 	assert_string_equal(progress_line(&replaying, 0.01, 10, 15 * NS_PER_S, line),
 			    "replaying 10 req  [--------------------]  1 %  1 req/s  16 min left");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The scheduler with a store: the read transaction from QUERY to H2D copy, what it asks for and what it
- * counts, and the PUT behind a computed page.  Facts are made by hand.
+ * The scheduler with a store: the read transaction from QUERY to H2D copy, what it asks for and
+ * what it counts, and the PUT behind a computed page.  Facts are made by hand.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -295,8 +295,8 @@ static void a_partial_get_restores_the_prefix_and_keeps_the_rest(void **state)
 }
 
 /*
- * Device keeps the third page of a prompt behind a gap, Host its first two.  The Device's copy is of no use
- * to a request that comes to it from the Host, so that page is asked for.
+ * Device keeps the third page of a prompt behind a gap, Host its first two.  The Device's copy is
+ * of no use to a request that comes to it from the Host, so that page is asked for.
  */
 static void a_page_behind_a_gap_on_the_device_is_asked_for(void **state)
 {
@@ -325,7 +325,10 @@ static void a_page_behind_a_gap_on_the_device_is_asked_for(void **state)
 	rounds_close(&rounds);
 }
 
-/* Both read the same pages at once; the second's come first.  Each counts what its own read brought. */
+/*
+ * Both read the same pages at once; the second's come first.  Each counts what its own read
+ * brought.
+ */
 static void two_reads_of_a_prompt_are_counted_once_each(void **state)
 {
 	struct rounds rounds;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every way in which a wait for the store ends early: soft deadline, expired hold, abort, quarantine.
- * What was under way keeps its blocks until it retired, and never publishes.
+ * Every way in which a wait for the store ends early: soft deadline, expired hold, abort,
+ * quarantine.  What was under way keeps its blocks until it retired, and never publishes.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -61,7 +61,10 @@ static void A3_12_a_late_query_answer_starts_nothing(void **state)
 	rounds_close(&rounds);
 }
 
-/* The deadline covers QUERY and GET together, frees nothing, and what comes after it is never published. */
+/*
+ * The deadline covers QUERY and GET together, frees nothing, and what comes after it is never
+ * published.
+ */
 static void A3_12_a_late_get_never_publishes_and_keeps_its_blocks(void **state)
 {
 	struct rounds rounds;

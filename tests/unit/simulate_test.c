@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One simulated cache: by hand, against the rules written down as plain arrays, and on an hour of real
- * traffic whose hit counts are known.
+ * One simulated cache: by hand, against the rules written down as plain arrays, and on an hour of
+ * real traffic whose hit counts are known.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -74,7 +74,10 @@ static void policies_differ_where_they_should(void **state)
 {
 	/* Room for three: when d comes, lru has just used a, fifo has not noticed. */
 	const char *const used[] = { "a", "b", "c", "a", "d", "a" };
-	/* x costs lru the beginning of the chain, and with it all of it; leaf order gives up the end. */
+	/*
+	 * x costs lru the beginning of the chain, and with it all of it; leaf order gives up the
+	 * end.
+	 */
 	const char *const chain[] = { "abc", "x", "abc" };
 
 	(void)state;
@@ -128,7 +131,10 @@ static void open_refuses(void **state)
 	simulate_close(NULL);
 }
 
-/* --- the rules as plain arrays ------------------------------------------------------------------------- */
+/*
+ * --- the rules as plain arrays
+ * -------------------------------------------------------------------------
+ */
 
 struct naive {
 	uint64_t ids[256]; /* who goes first stands first */
@@ -183,7 +189,9 @@ static uint32_t naive_request(struct naive *naive, const uint64_t *ids, uint32_t
 	return hits;
 }
 
-/* Few ids, so that prompts share, repeat and even contradict themselves: an id twice in one prompt. */
+/*
+ * Few ids, so that prompts share, repeat and even contradict themselves: an id twice in one prompt.
+ */
 static void compare(const char *policy, uint32_t capacity, uint64_t seed)
 {
 	struct simulate *sim = open_cache(policy, capacity);
@@ -254,7 +262,10 @@ static void tables_grow_to_the_capacity(void **state)
 	}
 }
 
-/* --- an hour of real traffic --------------------------------------------------------------------------- */
+/*
+ * --- an hour of real traffic
+ * ---------------------------------------------------------------------------
+ */
 
 static const struct {
 	const char *policy;
@@ -268,7 +279,10 @@ static const struct {
 	{ "lru-leaf", 30000, 93978 }, { "lru-leaf", 50000, 102290 }, { "lru-leaf", 0, 105710 },
 };
 
-/* KVSTRATA_TRACE, or beside the checkout: this file's own name leads there from the build directory. */
+/*
+ * KVSTRATA_TRACE, or beside the checkout: this file's own name leads there from the build
+ * directory.
+ */
 static struct source *open_known_trace(void)
 {
 	const char    *named = getenv("KVSTRATA_TRACE");
@@ -329,7 +343,9 @@ static void the_conversation_trace_gives_its_known_counts(void **state)
 	}
 }
 
-/* The generator's default must show something: reuse, and a cache small enough to lose some of it. */
+/*
+ * The generator's default must show something: reuse, and a cache small enough to lose some of it.
+ */
 static void generated_requests_hit_and_miss(void **state)
 {
 	struct simulate      *ample = open_cache("lru", 0), *small = open_cache("lru", 200);

@@ -2,8 +2,8 @@
 /*
  * What a slotted store does while its medium is busy.
  *
- * The medium here calls back into the store from inside its own I/O, which is the moment that threads would
- * have to hit.  That it returns at all shows that no lock is held then.
+ * The medium here calls back into the store from inside its own I/O, which is the moment that
+ * threads would have to hit.  That it returns at all shows that no lock is held then.
  */
 #include <errno.h>
 #include <setjmp.h>

@@ -169,7 +169,10 @@ static struct kvs_store_limits limits_of(struct kvs_store *store)
 	return limits;
 }
 
-/* --- every store -------------------------------------------------------------------------------------- */
+/*
+ * --- every store
+ * --------------------------------------------------------------------------------------
+ */
 
 static void what_is_put_is_got(void **state)
 {
@@ -454,7 +457,10 @@ static void threads_see_whole_objects_only(void **state)
 	close_store(store);
 }
 
-/* --- the wrapper that fails ---------------------------------------------------------------------------- */
+/*
+ * --- the wrapper that fails
+ * ----------------------------------------------------------------------------
+ */
 
 static void faults_fall_where_the_plan_says(void **state)
 {

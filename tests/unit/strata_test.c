@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The strata file between two opens: what lasts, what damage does, and what is refused untouched. */
+/*
+ * The strata file between two opens: what lasts, what damage does, and what is refused untouched.
+ */
 #include <fcntl.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -243,7 +245,9 @@ static void a_wrong_payload_is_corrupt_then_missing(void **state)
 	}
 }
 
-/* Whichever byte of a header is wrong, and whichever bit of it: no object, and none in its place. */
+/*
+ * Whichever byte of a header is wrong, and whichever bit of it: no object, and none in its place.
+ */
 static void a_wrong_header_is_no_object(void **state)
 {
 	uint32_t place;
@@ -441,7 +445,9 @@ static void a_directory_is_refused(void **state)
 	assert_non_null(strstr(err.message, directory));
 }
 
-/* Some puts fit, the rest are refused for space; what was put stays, and nothing is claimed twice. */
+/*
+ * Some puts fit, the rest are refused for space; what was put stays, and nothing is claimed twice.
+ */
 static void check_full_disk(struct kvs_store *store)
 {
 	uint32_t refused = 0, i;

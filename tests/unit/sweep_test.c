@@ -107,7 +107,10 @@ static void every_cache_sees_every_request(void **state)
 	sweep_close(NULL);
 }
 
-/* --- the command --------------------------------------------------------------------------------------- */
+/*
+ * --- the command
+ * ---------------------------------------------------------------------------------------
+ */
 
 struct outcome {
 	int  status;
@@ -140,7 +143,9 @@ static void restore(FILE *stream, int saved)
 	close(saved);
 }
 
-/* Run `kvstrata simulate` with arguments separated by blanks; both streams go to files meanwhile. */
+/*
+ * Run `kvstrata simulate` with arguments separated by blanks; both streams go to files meanwhile.
+ */
 static struct outcome simulate(const char *arguments)
 {
 	char           text[512], *argv[16] = { (char *)"simulate" }, *rest = text;
@@ -262,7 +267,10 @@ static void failures_are_one_line_and_a_status(void **state)
 		       ": line 1: timestamp: missing; a request has");
 }
 
-/* --- the picture --------------------------------------------------------------------------------------- */
+/*
+ * --- the picture
+ * ---------------------------------------------------------------------------------------
+ */
 
 static struct outcome plot_to_memory(const char *arguments, char *picture, size_t bytes)
 {

@@ -250,7 +250,8 @@ static void equal_hashes_are_not_equal_keys(void **state)
 {
 	struct index   index;
 	const uint64_t absent = 3;
-	const uint64_t hash = UINT64_C(0x1234567800000007); /* the last bucket: the second one wraps */
+	const uint64_t hash =
+		UINT64_C(0x1234567800000007); /* the last bucket: the second one wraps */
 
 	(void)state;
 	open_index(&index, 6);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tickets of copies: who holds which block until the fence, and when the Host may be asked for it. */
+/*
+ * Tickets of copies: who holds which block until the fence, and when the Host may be asked for it.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

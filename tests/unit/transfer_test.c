@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The read transaction and the round: what is asked, what is reserved, what is published, and who is woken.
+ * The read transaction and the round: what is asked, what is reserved, what is published, and who
+ * is woken.
  *
  * The write transaction is in transfer_backup_test.c, the table of edges in ticket_test.c.
  */
@@ -116,7 +117,10 @@ static void a_query_asks_for_no_more_than_one_op_holds(void **state)
 	assert_true(asks_for(&op, (uint32_t[]){ 10, 11, 12, 13, 14, 15, 16, 17 }, RIG_KEYS_MAX));
 }
 
-/* Above the Device's prefix only the Host can supply, so what the Device alone holds is missing there. */
+/*
+ * Above the Device's prefix only the Host can supply, so what the Device alone holds is missing
+ * there.
+ */
 static void A3_4_what_only_the_device_holds_beyond_its_prefix_is_asked_for(void **state)
 {
 	struct op op;
@@ -623,7 +627,8 @@ static void a_detached_read_can_be_unretired_too(void **state)
 	rig_round_of(&rig, rig_fact(&op, RIG_ALL_ROWS, false));
 	assert_int_equal(rig.transfer.out.wake_count, 0);
 	assert_int_equal(rig.transfer.quarantined, 1);
-	assert_int_equal(transfer_notice(&rig.transfer, &(struct retirement_notice){ op.op_id }), 0);
+	assert_int_equal(transfer_notice(&rig.transfer, &(struct retirement_notice){ op.op_id }),
+			 0);
 	assert_all_home();
 }
 
@@ -719,7 +724,10 @@ static void the_outputs_hold_the_worst_round(void **state)
 	assert_int_equal(rig.transfer.outcomes[TRANSFER_DEADLINE], n);
 }
 
-/* --- our own mistakes, and the caller's ------------------------------------------------------------- */
+/*
+ * --- our own mistakes, and the caller's
+ * -------------------------------------------------------------
+ */
 
 static void answer_nobody(void *arg)
 {
@@ -771,8 +779,9 @@ static void limits_are_checked_by_name(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_COUNT(cases); i++) {
-		assert_int_equal(transfer_open(&transfer, &cases[i].limits, &rig.coord, &rig.part, &err),
-				 KVS_E_INVALID);
+		assert_int_equal(
+			transfer_open(&transfer, &cases[i].limits, &rig.coord, &rig.part, &err),
+			KVS_E_INVALID);
 		assert_ptr_equal(strstr(err.message, cases[i].field), err.message);
 		transfer_close(&transfer);
 	}
