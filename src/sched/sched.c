@@ -335,9 +335,11 @@ void sched_copied(struct sched *sched, uint32_t tier_ticket)
 	if (ticket->kind == TIER_LOAD) {
 		KVS_ASSERT_CMP(sched->requests[ticket->request].state, ==, REQUEST_LOADING);
 		sched->ready[sched->ready_count++] = ticket->request;
-	} else if (sched->options.with_store) {
-		for (i = 0; i < ticket->pair_count; i++)
-			transfer_offer(&sched->transfer, &ticket->keys[i]);
+	} else {
+		/* The Host has these pages only now: without this its order would end a chain at its beginning. */
+		coord_settle(&sched->coord, ticket->keys, ticket->key_count, sched->scratch);
+		for (i = 0; sched->options.with_store && i < ticket->pair_count; i++)
+			transfer_offer(&sched->transfer, &ticket->keys[ticket->pairs[i].page]);
 	}
 	tier_end(&sched->tier, tier_ticket);
 }

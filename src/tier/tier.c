@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 int tier_open(struct tier *tier, struct coord *coord, uint32_t ticket_max, uint32_t page_max, struct kvs_error *err)
 {
@@ -50,7 +51,7 @@ uint32_t tier_load(struct tier *tier, uint32_t request, const uint32_t *device_b
 	tier->tickets[slot].request = request;
 	tier->tickets[slot].pair_count = count;
 	for (i = 0; i < count; i++)
-		tier->tickets[slot].pairs[i] = (struct tier_pair){ device_blocks[i], host_blocks[i] };
+		tier->tickets[slot].pairs[i] = (struct tier_pair){ device_blocks[i], host_blocks[i], i };
 	return slot;
 }
 
@@ -61,8 +62,12 @@ uint32_t tier_store(struct tier *tier, const struct kvs_key *keys, const uint32_
 	struct tier_ticket *const ticket = slot == SLOT_NONE ? NULL : &tier->tickets[slot];
 	uint32_t                  i;
 
-	if (ticket)
-		*ticket = (struct tier_ticket){ .kind = TIER_STORE, .pairs = ticket->pairs, .keys = ticket->keys };
+	KVS_ASSERT_CMP(count, <=, tier->page_max);
+	if (ticket) {
+		*ticket = (struct tier_ticket){ .kind = TIER_STORE, .key_count = count, .pairs = ticket->pairs,
+						.keys = ticket->keys };
+		memcpy(ticket->keys, keys, count * sizeof(*keys));
+	}
 	for (i = 0; i < count; i++) {
 		uint32_t block;
 
@@ -74,8 +79,7 @@ uint32_t tier_store(struct tier *tier, const struct kvs_key *keys, const uint32_
 			continue;
 		}
 		stratum_pin(&tier->coord->device, device_blocks[i]);
-		ticket->keys[ticket->pair_count] = keys[i];
-		ticket->pairs[ticket->pair_count++] = (struct tier_pair){ device_blocks[i], block };
+		ticket->pairs[ticket->pair_count++] = (struct tier_pair){ device_blocks[i], block, i };
 	}
 	if (!ticket || ticket->pair_count > 0)
 		return slot;
@@ -95,7 +99,7 @@ const struct tier_ticket *tier_done(struct tier *tier, uint32_t ticket)
 		if (t->kind == TIER_STORE) {
 			stratum_unpin(&tier->coord->device, pair.device_block);
 			stratum_unpin(&tier->coord->host,
-				      stratum_publish(&tier->coord->host, &t->keys[i], pair.host_block));
+				      stratum_publish(&tier->coord->host, &t->keys[pair.page], pair.host_block));
 		} else {
 			stratum_unpin(&tier->coord->host, pair.host_block);
 		}

@@ -20,6 +20,7 @@ enum tier_kind { TIER_LOAD, TIER_STORE };
 struct tier_pair {
 	uint32_t device_block;
 	uint32_t host_block;
+	uint32_t page; /* STORE: its key is keys[page] */
 };
 
 struct tier_ticket {
@@ -27,7 +28,8 @@ struct tier_ticket {
 	uint32_t          request;    /* LOAD: who waits for the fence */
 	uint32_t          pair_count;
 	struct tier_pair *pairs;
-	struct kvs_key   *keys;       /* STORE: of each pair */
+	uint32_t          key_count;  /* STORE: */
+	struct kvs_key   *keys;       /* the whole prompt's, those that are not copied included */
 };
 
 struct tier {
