@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The write transaction: what waits owns nothing, what is put is held, and half of the credits is all it gets. */
+/* The write transaction: what waits owns nothing, what is put is held, half of the credits is all it gets. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -317,7 +317,8 @@ static void an_unretired_put_keeps_its_sources_and_stops_the_others(void **state
 	/* The Host's own entries stay usable, and where they are. */
 	assert_int_equal(pool_refs(&rig.coord.host.pool, rig_find(&rig, 0)), 2);
 
-	assert_int_equal(transfer_notice(&rig.transfer, &(struct retirement_notice){ put.op_id }), 0);
+	assert_int_equal(transfer_notice(&rig.transfer, &(struct retirement_notice){ put.op_id }),
+			 0);
 	rig_audit(&rig);
 	assert_int_equal(rig.transfer.put_host_refs, 0);
 	assert_int_not_equal(rig_find(&rig, 0), SLOT_NONE);
