@@ -2,10 +2,10 @@
 /*
  * The transfer manager under random reads, facts, drops, deadlines, offers, evictions and notices.
  *
- * The model knows which ops are out, which blocks each has, who waits, and what every fact may
- * publish.  After each step: every reference on every Host block is accounted for, blocks under I/O
- * belong to one op and lie still, nothing is published from a detached or unretired op, nobody is
- * woken twice.  At the end everything is answered, and everything must be home.
+ * The model knows which ops are out, which blocks each has, who waits, and what every fact may publish.
+ * After each step: every reference on every Host block is accounted for, blocks under I/O belong to one op
+ * and lie still, nothing is published from a detached or unretired op, nobody is woken twice.  At the end
+ * everything is answered, and everything must be home.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -355,18 +355,8 @@ static struct lease *pick_lease(struct world *world, uint32_t from)
 }
 
 enum {
-	READ,
-	WHOLE,
-	PARTIAL,
-	REFUSED,
-	UNRETIRED,
-	TICK,
-	DROP,
-	OFFER,
-	PUBLISH,
-	EVICT,
-	NOTICE,
-	DISCARD
+	READ, WHOLE, PARTIAL, REFUSED, UNRETIRED,
+	TICK, DROP, OFFER, PUBLISH, EVICT, NOTICE, DISCARD
 };
 
 static const struct prop_kind kinds[] = {

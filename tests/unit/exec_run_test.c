@@ -26,7 +26,7 @@ struct script {
 	bool             retired;
 	bool             silent; /* says nothing of retirement */
 	bool             failures_retire;
-	uint32_t         unretired_call; /* this call, from 1, does not retire; 0: all as said above */
+	uint32_t         unretired_call; /* this call, from 1, does not retire; 0: none */
 	uint32_t         call_count;
 	uint32_t         first[CALLS_MAX], count[CALLS_MAX];
 };
@@ -143,12 +143,7 @@ static const struct row_case row_cases[] = {
 	  OP_REASON_NONE,
 	  { .put_keys = 1, .put_new_keys = 1, .put_bytes = BLOCK_BYTES } },
 	{ OP_PUT, KVS_RESULT_EXISTS, true, false, false, OP_REASON_NONE, { .put_keys = 1 } },
-	{ OP_PUT,
-	  KVS_RESULT_NO_SPACE,
-	  false,
-	  false,
-	  false,
-	  OP_REASON_NO_SPACE,
+	{ OP_PUT, KVS_RESULT_NO_SPACE, false, false, false, OP_REASON_NO_SPACE,
 	  { .no_space_keys = 1 } },
 	{ OP_PUT, KVS_RESULT_FAILED, false, false, false, OP_REASON_BACKEND, { 0 } },
 	{ OP_PUT, KVS_RESULT_UNKNOWN, false, false, false, OP_REASON_BACKEND, { 0 } },

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The write transaction: what waits owns nothing, what is put is held, and half of the credits is
- * all it gets.
- */
+/* The write transaction: what waits owns nothing, what is put is held, half of the credits is all it gets. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -619,16 +619,16 @@ static void an_unretired_read_is_quarantined_until_its_notice(void **state)
 
 static void a_detached_read_can_be_unretired_too(void **state)
 {
-	uint64_t        lease_id;
-	const struct op op = rig_get(&rig, 8, 1, 2, &lease_id);
+	uint64_t                       lease_id;
+	const struct op                op = rig_get(&rig, 8, 1, 2, &lease_id);
+	const struct retirement_notice notice = { op.op_id };
 
 	(void)state;
 	transfer_drop_lease(&rig.transfer, lease_id);
 	rig_round_of(&rig, rig_fact(&op, RIG_ALL_ROWS, false));
 	assert_int_equal(rig.transfer.out.wake_count, 0);
 	assert_int_equal(rig.transfer.quarantined, 1);
-	assert_int_equal(transfer_notice(&rig.transfer, &(struct retirement_notice){ op.op_id }),
-			 0);
+	assert_int_equal(transfer_notice(&rig.transfer, &notice), 0);
 	assert_all_home();
 }
 
@@ -779,9 +779,9 @@ static void limits_are_checked_by_name(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_COUNT(cases); i++) {
-		assert_int_equal(
-			transfer_open(&transfer, &cases[i].limits, &rig.coord, &rig.part, &err),
-			KVS_E_INVALID);
+		assert_int_equal(transfer_open(&transfer, &cases[i].limits, &rig.coord, &rig.part,
+					       &err),
+				 KVS_E_INVALID);
 		assert_ptr_equal(strstr(err.message, cases[i].field), err.message);
 		transfer_close(&transfer);
 	}
