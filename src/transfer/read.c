@@ -13,8 +13,8 @@ static enum transfer_outcome refuse(struct transfer *transfer, enum transfer_out
 }
 
 /*
- * The keys that the Host lacks, in order, up to the ticket's size.  A page that the Device holds beyond the end of its prefix
- * does not count: a request is restored from the Host there.
+ * The keys that the Host lacks, in order, up to the ticket's size.  A page that the Device holds
+ * beyond the end of its prefix does not count: a request is restored from the Host there.
  */
 static uint32_t collect_missing(struct transfer *transfer, const struct kvs_key *keys, uint32_t key_count,
 				struct kvs_key *ret_missing)
