@@ -51,6 +51,15 @@ uint32_t oracle_page(const struct oracle *oracle, const struct kvs_key *key)
 	KVS_PANIC("a key of no page");
 }
 
+uint32_t oracle_page_in(const struct oracle *oracle, const struct kvs_key *key, const void *block)
+{
+	const uint64_t claim = ((const struct row *)block)->origin >> 32;
+
+	if (claim < PAGE_END && memcmp(&oracle->key[claim], key, sizeof(*key)) == 0)
+		return (uint32_t)claim;
+	return oracle_page(oracle, key);
+}
+
 static struct row row_of(uint64_t origin, uint32_t place)
 {
 	return (struct row){ .origin = origin, .seal = mix64(origin ^ (uint64_t)place << 56) };

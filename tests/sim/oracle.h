@@ -37,6 +37,9 @@ void oracle_tokens(uint32_t page, int32_t *ret_tokens);
 /* The page of a key; asserts that there is one. */
 uint32_t oracle_page(const struct oracle *oracle, const struct kvs_key *key);
 
+/* The same for a key whose block is at hand: faster when it claims what it should. */
+uint32_t oracle_page_in(const struct oracle *oracle, const struct kvs_key *key, const void *block);
+
 void oracle_fill(void *block, uint32_t page, uint32_t generation);
 
 /*
