@@ -207,6 +207,7 @@ static void prepare(struct sched *sched, uint32_t slot, uint64_t now_ns)
 		return;
 	/* A use of the local prefix: making room for its extension must not evict it. */
 	coord_touch(&sched->coord, request->keys, local.host_end);
+	coord_settle(&sched->coord, request->keys, local.host_end, sched->scratch);
 	request->considered = true;
 	request->asked_ns = now_ns;
 	request->outcome = transfer_read(&sched->transfer, slot, request->keys + local.host_end,
