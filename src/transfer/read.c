@@ -13,8 +13,8 @@ static enum transfer_outcome refuse(struct transfer *transfer, enum transfer_out
 }
 
 /*
- * The keys that the Host lacks, in order, up to the ticket's size.  A Device copy is no answer: these pages lie
- * beyond the local prefix, so the request can use them through the Host only.
+ * The keys that the Host lacks, in order, up to the ticket's size.  A Device copy is no answer: these pages
+ * lie beyond the local prefix, so the request can use them through the Host only.
  */
 static uint32_t collect_missing(struct transfer *transfer, const struct kvs_key *keys, uint32_t key_count,
 				struct kvs_key *ret_missing)

@@ -115,8 +115,8 @@ void transfer_tick(struct transfer *transfer, const struct fact *facts, uint32_t
 int transfer_notice(struct transfer *transfer, const struct retirement_notice *notice);
 
 /**
- * Look for keys[0 .. key_count), pages beyond the local prefix, in the store: those that the Host lacks, the first
- * keys_max of them.
+ * Look for keys[0 .. key_count), pages beyond the local prefix, in the store: those that the Host lacks, the
+ * first keys_max of them.
  *
  * On success a QUERY is among the outputs and exactly one wake for `request` follows, unless the lease is dropped first.
  * Returns TRANSFER_READY and *ret_lease_id when under way; else why not, counted, and nothing changed.
