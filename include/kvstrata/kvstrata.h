@@ -39,7 +39,8 @@ extern "C" {
 	X(KVS_E_PROTO, -2005, "a peer or a file broke the protocol or the format") \
 	X(KVS_E_QUARANTINE, -2006, "bytes of an operation are quarantined; a restart is required") \
 	X(KVS_E_BUSY, -2007, "the object is in use by somebody else") \
-	X(KVS_E_UNSUPPORTED, -2008, "this build or this machine cannot do that")
+	X(KVS_E_UNSUPPORTED, -2008, "this build or this machine cannot do that") \
+	X(KVS_E_HEALTH, -2009, "the store is in cooldown after an outage")
 
 enum kvs_code {
 #define KVS_CODE(name, value, text) name = (value),

@@ -25,7 +25,7 @@ struct figures {
 	struct figure           drops[FIGURES_REASONS_MAX];
 	uint32_t                drop_count;
 	struct exec_stats       exec;
-	struct kvs_store_limits store;
+	struct kvs_store_info   store;
 	double                  put_gb_s; /* 10^9 bytes a second while a put was running; 0 when none was */
 	double                  get_gb_s;
 	double                  h2d_gb_s;

@@ -181,7 +181,7 @@ void replay_close(struct replay *replay)
 	os_close(replay->epoll_fd);
 	exec_close(replay->exec);
 	if (replay->store)
-		replay->store->ops->close(replay->store);
+		(void)replay->store->ops->close(replay->store);
 	sched_close(replay->sched);
 	device_close(&replay->device);
 	arena_close(replay->arena);

@@ -16,7 +16,7 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "base/slots.h"
-#include "kvstrata/kvstrata.h"
+#include <kvstrata/kvstrata.h>
 
 struct lock_record {
 	struct kvs_key key;

@@ -51,7 +51,7 @@ static bool can_answer(enum op_kind kind, enum kvs_result result)
 
 static bool failures_retire(struct kvs_store *store)
 {
-	struct kvs_store_limits limits;
+	struct kvs_store_info limits;
 
 	store->ops->describe(store, &limits);
 	return limits.failures_retire;

@@ -108,26 +108,28 @@ static int fault_remove(struct kvs_store *store, const struct kvs_key *key, uint
 	return inner->ops->remove(inner, key, count, result);
 }
 
-static void fault_describe(struct kvs_store *store, struct kvs_store_limits *ret_limits)
+static void fault_describe(struct kvs_store *store, struct kvs_store_info *ret_info)
 {
 	struct fault *fault = fault_of(store);
 
-	fault->inner->ops->describe(fault->inner, ret_limits);
-	ret_limits->memory_bytes += sizeof(*fault);
-	ret_limits->verified &= fault->plan.corrupt_get_every == 0;
+	fault->inner->ops->describe(fault->inner, ret_info);
+	ret_info->memory_bytes += sizeof(*fault);
+	ret_info->verified &= fault->plan.corrupt_get_every == 0;
 }
 
-static void fault_close(struct kvs_store *store)
+static int fault_close(struct kvs_store *store)
 {
 	struct fault *fault = fault_of(store);
+	const int     rc = fault->inner->ops->close(fault->inner);
 
-	fault->inner->ops->close(fault->inner);
-	free(fault);
+	if (rc == 0)
+		free(fault);
+	return rc;
 }
 
 static const struct kvs_store_ops fault_ops = {
-	.name = "fault", .close = fault_close, .describe = fault_describe, .exists = fault_exists,
-	.get = fault_get, .put = fault_put, .remove = fault_remove
+	.abi = KVS_STORE_ABI, .name = "fault",    .close = fault_close, .describe = fault_describe,
+	.exists = fault_exists, .get = fault_get, .put = fault_put,     .remove = fault_remove
 };
 
 int store_fault_open(struct kvs_store *inner, const struct store_fault *plan,

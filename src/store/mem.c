@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "store/kind.h"
 #include "store/slotted.h"
 
 struct mem {
@@ -63,8 +64,6 @@ static const struct medium_ops mem_medium = {
 	.write = mem_write, .read = mem_read, .erase = mem_erase, .close = mem_close
 };
 
-static const struct kvs_store_ops mem_ops = SLOTTED_OPS("mem");
-
 static int mem_map(const struct slotted_traits *traits, struct mem **ret_mem, struct kvs_error *err)
 {
 	struct mem *mem = malloc(sizeof(*mem));
@@ -89,22 +88,22 @@ static int mem_map(const struct slotted_traits *traits, struct mem **ret_mem, st
 	return 0;
 }
 
-static int mem_open(const struct store_spec *spec, const struct store_setup *setup,
-		    struct kvs_store **ret_store, struct kvs_error *err)
+static int mem_open(const struct kvs_store_config *config, struct kvs_store **ret_store,
+		    struct kvs_error *err)
 {
-	struct slotted_traits traits = { .block_bytes = setup->block_bytes, .span_align = 1 };
+	struct slotted_traits traits = { .block_bytes = config->block_bytes, .span_align = 1 };
 	struct slotted       *slotted = NULL;
 	struct mem           *mem = NULL;
 	int                   rc;
 
-	if (spec_size("capacity", spec->rest, &traits.capacity_bytes, err) < 0 ||
-	    slotted_count(traits.capacity_bytes, 0, setup->block_bytes, setup->block_bytes,
+	if (spec_size("capacity", config->place, &traits.capacity_bytes, err) < 0 ||
+	    slotted_count(traits.capacity_bytes, 0, config->block_bytes, config->block_bytes,
 			  &traits.slot_count, err) < 0)
 		return KVS_E_INVALID;
 	rc = mem_map(&traits, &mem, err);
 	if (rc < 0)
 		return rc;
-	rc = slotted_open(&mem_ops, &mem->medium, &traits, spec, setup, &slotted, err);
+	rc = slotted_open(&store_mem_ops, &mem->medium, &traits, config, &slotted, err);
 	if (rc < 0) {
 		mem_close(&mem->medium);
 		return rc;
@@ -115,8 +114,4 @@ static int mem_open(const struct store_spec *spec, const struct store_setup *set
 
 static const char *const mem_options[] = { SLOTTED_OPTIONS, NULL };
 
-extern const struct store_kind store_kind_mem;
-
-const struct store_kind store_kind_mem = { .name = "mem",
-					   .options = mem_options,
-					   .open = mem_open };
+const struct kvs_store_ops store_mem_ops = SLOTTED_OPS("mem", mem_options, mem_open);

@@ -31,7 +31,7 @@
 #include "base/map.h"
 #include "evict/evict.h"
 #include "os/os.h"
-#include "store/kind.h"
+#include "store/spec.h"
 
 /* The index lives in memory, about 110 bytes an object: 2^26 objects are 7 GiB of it. */
 #define SLOTTED_OBJECTS_MAX (UINT32_C(1) << 26)
@@ -65,13 +65,13 @@ struct medium {
 };
 
 struct slotted_traits {
-	uint32_t slot_count;
-	uint64_t block_bytes;
-	uint64_t capacity_bytes;
-	uint64_t fixed_bytes; /* of the capacity, what holds no payload */
-	uint32_t span_align;  /* addresses and lengths of spans are multiples of it */
-	bool     persistent;
-	bool     direct;      /* payload bypasses the page cache */
+	uint32_t            slot_count;
+	uint64_t            block_bytes;
+	uint64_t            capacity_bytes;
+	uint64_t            fixed_bytes; /* of the capacity, what holds no payload */
+	uint32_t            span_align;  /* addresses and lengths of spans are multiples of it */
+	enum kvs_durability durability;
+	bool                direct; /* payload bypasses the page cache */
 };
 
 /* For tests: options of every slotted store. */
@@ -113,9 +113,8 @@ int slotted_count(uint64_t capacity_bytes, uint64_t fixed_bytes, uint64_t slot_b
 
 /* On success medium belongs to the store. */
 int slotted_open(const struct kvs_store_ops *ops, struct medium *medium,
-		 const struct slotted_traits *traits, const struct store_spec *spec,
-		 const struct store_setup *setup, struct slotted **ret_slotted,
-		 struct kvs_error *err);
+		 const struct slotted_traits *traits, const struct kvs_store_config *config,
+		 struct slotted **ret_slotted, struct kvs_error *err);
 
 /*
  * Recovery, before the store is handed out: an object found on the medium, oldest first.  Of two
@@ -128,8 +127,8 @@ void slotted_adopt(struct slotted *slotted, uint32_t slot, uint64_t sequence,
 void slotted_audit(struct slotted *slotted);
 
 /* The entries of a backend's table. */
-void slotted_close(struct kvs_store *store);
-void slotted_describe(struct kvs_store *store, struct kvs_store_limits *ret_limits);
+int  slotted_close(struct kvs_store *store);
+void slotted_describe(struct kvs_store *store, struct kvs_store_info *ret_info);
 int  slotted_exists(struct kvs_store *store, const struct kvs_key *key, uint32_t count,
 		    enum kvs_result *result);
 int  slotted_get(struct kvs_store *store, const struct kvs_key *key, const struct kvs_span *span,
@@ -139,8 +138,11 @@ int  slotted_put(struct kvs_store *store, const struct kvs_key *key, const struc
 int  slotted_remove(struct kvs_store *store, const struct kvs_key *key, uint32_t count,
 		    enum kvs_result *result);
 
-#define SLOTTED_OPS(kind) \
-	{ .name = (kind), \
+#define SLOTTED_OPS(kind, option_names, open_store) \
+	{ .abi = KVS_STORE_ABI, \
+	  .name = (kind), \
+	  .options = (option_names), \
+	  .open = (open_store), \
 	  .close = slotted_close, \
 	  .describe = slotted_describe, \
 	  .exists = slotted_exists, \

@@ -189,17 +189,16 @@ static void tables_close(struct slotted *s)
 }
 
 int slotted_open(const struct kvs_store_ops *ops, struct medium *medium,
-		 const struct slotted_traits *traits, const struct store_spec *spec,
-		 const struct store_setup *setup, struct slotted **ret_slotted,
-		 struct kvs_error *err)
+		 const struct slotted_traits *traits, const struct kvs_store_config *config,
+		 struct slotted **ret_slotted, struct kvs_error *err)
 {
 	uint64_t        corrupt_every = 0;
 	bool            verify = true;
 	struct slotted *s;
 	int             rc;
 
-	if (spec_count(spec, "corrupt_every", &corrupt_every, err) < 0 ||
-	    spec_switch(spec, "verify", &verify, err) < 0)
+	if (spec_count(config, "corrupt_every", &corrupt_every, err) < 0 ||
+	    spec_switch(config, "verify", &verify, err) < 0)
 		return KVS_E_INVALID;
 	s = calloc(1, sizeof(*s));
 	if (!s)
@@ -209,7 +208,7 @@ int slotted_open(const struct kvs_store_ops *ops, struct medium *medium,
 			       .traits = *traits,
 			       .corrupt_every = corrupt_every,
 			       .verify = verify };
-	rc = tables_open(s, setup->evict_policy, err);
+	rc = tables_open(s, config->evict_policy, err);
 	if (rc < 0) {
 		tables_close(s);
 		free(s);
@@ -220,7 +219,7 @@ int slotted_open(const struct kvs_store_ops *ops, struct medium *medium,
 	return 0;
 }
 
-void slotted_close(struct kvs_store *store)
+int slotted_close(struct kvs_store *store)
 {
 	struct slotted *s = slotted_of(store);
 
@@ -228,6 +227,7 @@ void slotted_close(struct kvs_store *store)
 	os_mutex_fini(&s->mutex);
 	tables_close(s);
 	free(s);
+	return 0;
 }
 
 static uint64_t index_bytes(const struct slotted *s)
@@ -236,21 +236,27 @@ static uint64_t index_bytes(const struct slotted *s)
 	       s->traits.slot_count * (sizeof(*s->records) + sizeof(*s->free_links));
 }
 
-void slotted_describe(struct kvs_store *store, struct kvs_store_limits *ret_limits)
+/* A medium that goes with the process is memory of it. */
+static uint64_t medium_bytes(const struct slotted *s)
+{
+	return s->traits.durability == KVS_DURABILITY_NONE ? s->peak_slots * s->traits.block_bytes :
+							     0;
+}
+
+void slotted_describe(struct kvs_store *store, struct kvs_store_info *ret_info)
 {
 	struct slotted *s = slotted_of(store);
 
 	os_mutex_lock(&s->mutex);
-	*ret_limits = (struct kvs_store_limits){
+	*ret_info = (struct kvs_store_info){
 		.capacity_bytes = s->traits.capacity_bytes,
 		.used_bytes = s->traits.fixed_bytes + s->object_count * s->traits.block_bytes,
 		.object_count = s->object_count,
 		.evicted_objects = s->evicted_objects,
 		.corrupt_objects = s->corrupt_objects,
-		.memory_bytes = index_bytes(s) +
-				(s->traits.persistent ? 0 : s->peak_slots * s->traits.block_bytes),
+		.memory_bytes = index_bytes(s) + medium_bytes(s),
+		.durability = s->traits.durability,
 		.failures_retire = true,
-		.persistent = s->traits.persistent,
 		.verified = s->verify,
 		.direct = s->traits.direct,
 	};

@@ -36,7 +36,7 @@ static int options_parse(char *text, struct store_spec *spec, struct kvs_error *
 				       "store: option \"%.64s\" has no value; write key=value",
 				       text);
 		}
-		spec->options[spec->option_count++] = (struct spec_option){ text, value };
+		spec->options[spec->option_count++] = (struct kvs_store_option){ text, value };
 	}
 	return 0;
 }
@@ -44,7 +44,7 @@ static int options_parse(char *text, struct store_spec *spec, struct kvs_error *
 int spec_parse(const char *text, struct store_spec *ret_spec, struct kvs_error *err)
 {
 	const size_t length = strlen(text);
-	char        *options, *rest;
+	char        *options, *place;
 
 	if (length >= SPEC_BYTES_MAX) {
 		return err_set(err, KVS_E_INVALID, "store: is longer than %u bytes",
@@ -53,9 +53,9 @@ int spec_parse(const char *text, struct store_spec *ret_spec, struct kvs_error *
 	*ret_spec = (struct store_spec){ 0 };
 	memcpy(ret_spec->text, text, length + 1);
 	options = cut(ret_spec->text, '?');
-	rest = cut(ret_spec->text, ':');
+	place = cut(ret_spec->text, ':');
 	ret_spec->kind = ret_spec->text;
-	ret_spec->rest = rest ? rest : "";
+	ret_spec->place = place ? place : "";
 	return options_parse(options, ret_spec, err);
 }
 
@@ -82,6 +82,17 @@ static int refuse_unknown(const char *key, const char *kind, const char *const *
 		       kind, list);
 }
 
+static bool is_earlier(const struct store_spec *spec, uint32_t option)
+{
+	uint32_t i;
+
+	for (i = 0; i < option; i++) {
+		if (strcmp(spec->options[i].key, spec->options[option].key) == 0)
+			return true;
+	}
+	return false;
+}
+
 int spec_check(const struct store_spec *spec, const char *const *known, struct kvs_error *err)
 {
 	uint32_t i;
@@ -89,21 +100,21 @@ int spec_check(const struct store_spec *spec, const char *const *known, struct k
 	for (i = 0; i < spec->option_count; i++) {
 		const char *key = spec->options[i].key;
 
-		if (!is_known(key, known))
+		if (known && !is_known(key, known))
 			return refuse_unknown(key, spec->kind, known, err);
-		if (spec_option(spec, key) != spec->options[i].value)
+		if (is_earlier(spec, i))
 			return err_set(err, KVS_E_INVALID, "store.%s: is given twice", key);
 	}
 	return 0;
 }
 
-const char *spec_option(const struct store_spec *spec, const char *key)
+const char *spec_option(const struct kvs_store_config *config, const char *key)
 {
 	uint32_t i;
 
-	for (i = 0; i < spec->option_count; i++) {
-		if (strcmp(spec->options[i].key, key) == 0)
-			return spec->options[i].value;
+	for (i = 0; i < config->option_count; i++) {
+		if (strcmp(config->options[i].key, key) == 0)
+			return config->options[i].value;
 	}
 	return NULL;
 }
@@ -115,19 +126,20 @@ int spec_size(const char *key, const char *text, uint64_t *ret_bytes, struct kvs
 	return err_set(err, KVS_E_INVALID, "store.%s: \"%.64s\" " UNITS_SIZE_RULE, key, text);
 }
 
-int spec_count(const struct store_spec *spec, const char *key, uint64_t *ret_count,
+int spec_count(const struct kvs_store_config *config, const char *key, uint64_t *ret_count,
 	       struct kvs_error *err)
 {
-	const char *text = spec_option(spec, key);
+	const char *text = spec_option(config, key);
 
 	if (!text || units_count(text, ret_count) == 0)
 		return 0;
 	return err_set(err, KVS_E_INVALID, "store.%s: \"%.64s\" " UNITS_COUNT_RULE, key, text);
 }
 
-int spec_switch(const struct store_spec *spec, const char *key, bool *ret_on, struct kvs_error *err)
+int spec_switch(const struct kvs_store_config *config, const char *key, bool *ret_on,
+		struct kvs_error *err)
 {
-	const char *text = spec_option(spec, key);
+	const char *text = spec_option(config, key);
 
 	if (!text)
 		return 0;

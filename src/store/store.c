@@ -7,18 +7,15 @@
 #include <string.h>
 
 #include "store/kind.h"
+#include "store/spec.h"
 
 /* One line a kind. */
 #define STORE_KINDS(X) \
 	X(mem) \
 	X(strata)
 
-#define STORE_KIND(name) extern const struct store_kind store_kind_##name;
-STORE_KINDS(STORE_KIND)
-#undef STORE_KIND
-
-static const struct store_kind *const kinds[] = {
-#define STORE_KIND(name) &store_kind_##name,
+static const struct kvs_store_ops *const kinds[] = {
+#define STORE_KIND(name) &store_##name##_ops,
 	STORE_KINDS(STORE_KIND)
 #undef STORE_KIND
 };
@@ -28,7 +25,7 @@ static const struct store_kind *const kinds[] = {
 /* Objects are counted in 32 bits, and a block never crosses a 1 GiB slice of the Host arena. */
 #define BLOCK_BYTES_MAX (UINT64_C(1) << 30)
 
-static const struct store_kind *kind_find(const char *name)
+static const struct kvs_store_ops *kind_find(const char *name)
 {
 	size_t i;
 
@@ -56,10 +53,8 @@ static int refuse_kind(const char *name, struct kvs_error *err)
 int store_open(const char *spec, uint64_t block_bytes, const char *evict_policy,
 	       struct kvs_store **ret_store, struct kvs_error *err)
 {
-	const struct store_setup setup = { .block_bytes = block_bytes,
-					   .evict_policy = evict_policy };
-	const struct store_kind *kind;
-	struct store_spec        parts;
+	const struct kvs_store_ops *kind;
+	struct store_spec           parts;
 
 	if (strcmp(spec, "none") == 0) {
 		*ret_store = NULL;
@@ -78,5 +73,11 @@ int store_open(const char *spec, uint64_t block_bytes, const char *evict_policy,
 		return refuse_kind(parts.kind, err);
 	if (spec_check(&parts, kind->options, err) < 0)
 		return KVS_E_INVALID;
-	return kind->open(&parts, &setup, ret_store, err);
+	return kind->open(&(struct kvs_store_config){ .struct_size = sizeof(struct kvs_store_config),
+						      .place = parts.place,
+						      .options = parts.options,
+						      .option_count = parts.option_count,
+						      .block_bytes = block_bytes,
+						      .evict_policy = evict_policy },
+			  ret_store, err);
 }

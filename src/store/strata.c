@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/kind.h"
 #include "store/strata_format.h"
 
 /* 512 headers are 64 KiB. */
@@ -90,8 +91,6 @@ static void strata_close(struct medium *medium)
 static const struct medium_ops strata_medium = {
 	.write = strata_write, .read = strata_read, .erase = strata_erase, .close = strata_close
 };
-
-static const struct kvs_store_ops strata_ops = SLOTTED_OPS("strata");
 
 /* An error of the operating system, said of the file as a whole. */
 static int refuse(int rc, const char *what, struct kvs_error *err)
@@ -237,13 +236,13 @@ static int recover(struct strata *strata, struct slotted *slotted, struct kvs_er
 	return rc < 0 ? refuse(rc, "cannot be read", err) : 0;
 }
 
-static int strata_new(const struct store_spec *spec, const struct store_setup *setup,
-		      struct strata **ret_strata, uint64_t *ret_capacity, struct kvs_error *err)
+static int strata_new(const struct kvs_store_config *config, struct strata **ret_strata,
+		      uint64_t *ret_capacity, struct kvs_error *err)
 {
 	struct strata_geometry geometry;
-	const char            *capacity = spec_option(spec, "capacity");
+	const char            *capacity = spec_option(config, "capacity");
 
-	if (!*spec->rest) {
+	if (!*config->place) {
 		return err_set(err, KVS_E_INVALID,
 			       "store.path: is missing; write strata:PATH?capacity=SIZE");
 	}
@@ -252,7 +251,7 @@ static int strata_new(const struct store_spec *spec, const struct store_setup *s
 			       "store.capacity: is missing; write strata:PATH?capacity=SIZE");
 	}
 	if (spec_size("capacity", capacity, ret_capacity, err) < 0 ||
-	    strata_fit(*ret_capacity, setup->block_bytes, &geometry, err) < 0)
+	    strata_fit(*ret_capacity, config->block_bytes, &geometry, err) < 0)
 		return KVS_E_INVALID;
 	*ret_strata = malloc(sizeof(**ret_strata));
 	if (!*ret_strata)
@@ -264,37 +263,37 @@ static int strata_new(const struct store_spec *spec, const struct store_setup *s
 	return 0;
 }
 
-static int strata_open(const struct store_spec *spec, const struct store_setup *setup,
-		       struct kvs_store **ret_store, struct kvs_error *err)
+static int strata_open(const struct kvs_store_config *config, struct kvs_store **ret_store,
+		       struct kvs_error *err)
 {
 	struct slotted *slotted;
 	struct strata  *strata;
 	uint64_t        capacity;
-	int             rc = strata_new(spec, setup, &strata, &capacity, err);
+	int             rc = strata_new(config, &strata, &capacity, err);
 
 	if (rc < 0)
 		return rc;
 	/* First what can fail without the file, so that a refused spec leaves none behind. */
-	rc = slotted_open(&strata_ops, &strata->medium,
+	rc = slotted_open(&store_strata_ops, &strata->medium,
 			  &(struct slotted_traits){
 				  .slot_count = strata->geometry.slot_count,
-				  .block_bytes = setup->block_bytes,
+				  .block_bytes = config->block_bytes,
 				  .capacity_bytes = capacity,
 				  .fixed_bytes = strata_payload_offset(strata->geometry.slot_count),
 				  .span_align = STRATA_PAGE,
-				  .persistent = true },
-			  spec, setup, &slotted, err);
+				  .durability = KVS_DURABILITY_PROCESS },
+			  config, &slotted, err);
 	if (rc < 0) {
 		strata_close(&strata->medium);
 		return rc;
 	}
-	rc = file_open(strata, spec->rest, err);
+	rc = file_open(strata, config->place, err);
 	if (rc < 0)
-		err_prefix(err, "store.path: \"%.128s\"", spec->rest);
+		err_prefix(err, "store.path: \"%.128s\"", config->place);
 	else
 		rc = recover(strata, slotted, err);
 	if (rc < 0) {
-		slotted_close(&slotted->store);
+		(void)slotted_close(&slotted->store);
 		return rc;
 	}
 	slotted->traits.direct = strata->direct;
@@ -304,8 +303,4 @@ static int strata_open(const struct store_spec *spec, const struct store_setup *
 
 static const char *const strata_options[] = { "capacity", SLOTTED_OPTIONS, NULL };
 
-extern const struct store_kind store_kind_strata;
-
-const struct store_kind store_kind_strata = { .name = "strata",
-					      .options = strata_options,
-					      .open = strata_open };
+const struct kvs_store_ops store_strata_ops = SLOTTED_OPS("strata", strata_options, strata_open);

@@ -111,7 +111,7 @@ void sim_close(struct sim *sim)
 {
 	sched_close(sim->sched);
 	exec_core_close(&sim->exec);
-	sim->store.inner->ops->close(sim->store.inner);
+	(void)sim->store.inner->ops->close(sim->store.inner);
 	free(sim->device);
 	arena_close(sim->arena);
 	world_close(&sim->world);

@@ -63,9 +63,9 @@ static int answer_spans(struct kvs_store *store, const struct kvs_key *key,
 	return answer(store, key, count, result);
 }
 
-static void describe(struct kvs_store *store, struct kvs_store_limits *ret_limits)
+static void describe(struct kvs_store *store, struct kvs_store_info *ret_limits)
 {
-	*ret_limits = (struct kvs_store_limits){
+	*ret_limits = (struct kvs_store_info){
 		.failures_retire = ((struct script *)store)->failures_retire
 	};
 }

@@ -77,7 +77,7 @@ static const struct medium_ops probe_medium = {
 	.write = probe_write, .read = probe_read, .erase = probe_erase, .close = probe_close
 };
 
-static const struct kvs_store_ops probe_ops = SLOTTED_OPS("probe");
+static const struct kvs_store_ops probe_ops = SLOTTED_OPS("probe", NULL, NULL);
 
 static int probe_setup(void **state)
 {
@@ -85,16 +85,16 @@ static int probe_setup(void **state)
 					       .block_bytes = BLOCK,
 					       .capacity_bytes = SLOTS * BLOCK,
 					       .span_align = 1,
-					       .persistent = true };
-	const struct store_setup    setup = { .block_bytes = BLOCK, .evict_policy = "lru" };
+					       .durability = KVS_DURABILITY_PROCESS };
+	const struct kvs_store_config config = { .struct_size = sizeof(config),
+						 .place = "",
+						 .block_bytes = BLOCK,
+						 .evict_policy = "lru" };
 	struct probe               *probe = calloc(1, sizeof(*probe));
 	struct slotted             *slotted;
-	struct store_spec           spec;
 
 	probe->medium.ops = &probe_medium;
-	assert_int_equal(spec_parse("probe", &spec, NULL), 0);
-	assert_int_equal(slotted_open(&probe_ops, &probe->medium, &traits, &spec, &setup, &slotted,
-				      NULL),
+	assert_int_equal(slotted_open(&probe_ops, &probe->medium, &traits, &config, &slotted, NULL),
 			 0);
 	probe->store = &slotted->store;
 	*state = probe;
@@ -106,7 +106,7 @@ static int probe_teardown(void **state)
 	struct probe *probe = *state;
 
 	slotted_audit((struct slotted *)probe->store);
-	slotted_close(probe->store);
+	assert_int_equal(slotted_close(probe->store), 0);
 	return 0;
 }
 

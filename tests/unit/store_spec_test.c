@@ -14,18 +14,21 @@
 
 static void a_spec_comes_apart(void **state)
 {
-	struct store_spec spec;
+	struct kvs_store_config config = { .struct_size = sizeof(config) };
+	struct store_spec       spec;
 
 	(void)state;
 	assert_int_equal(spec_parse("strata:/a:b=c/kv?capacity=8GiB&note=x=y", &spec, NULL), 0);
 	assert_string_equal(spec.kind, "strata");
-	assert_string_equal(spec.rest, "/a:b=c/kv");
-	assert_string_equal(spec_option(&spec, "capacity"), "8GiB");
-	assert_string_equal(spec_option(&spec, "note"), "x=y");
-	assert_null(spec_option(&spec, "other"));
+	assert_string_equal(spec.place, "/a:b=c/kv");
+	config.options = spec.options;
+	config.option_count = spec.option_count;
+	assert_string_equal(spec_option(&config, "capacity"), "8GiB");
+	assert_string_equal(spec_option(&config, "note"), "x=y");
+	assert_null(spec_option(&config, "other"));
 	assert_int_equal(spec_parse("mem", &spec, NULL), 0);
 	assert_string_equal(spec.kind, "mem");
-	assert_string_equal(spec.rest, "");
+	assert_string_equal(spec.place, "");
 	assert_int_equal(spec.option_count, 0);
 }
 

@@ -96,7 +96,7 @@ static struct kvs_store *open_store(struct place *place)
 static void close_store(struct kvs_store *store)
 {
 	slotted_audit((struct slotted *)store);
-	store->ops->close(store);
+	assert_int_equal(store->ops->close(store), 0);
 }
 
 static _Alignas(4096) uint64_t buffer[BLOCK / 8];
@@ -161,9 +161,9 @@ static enum kvs_result removes(struct kvs_store *store, uint32_t number)
 	return result;
 }
 
-static struct kvs_store_limits limits_of(struct kvs_store *store)
+static struct kvs_store_info limits_of(struct kvs_store *store)
 {
-	struct kvs_store_limits limits;
+	struct kvs_store_info limits;
 
 	store->ops->describe(store, &limits);
 	return limits;
@@ -282,7 +282,7 @@ static void capacity_is_hard(void **state)
 {
 	struct place           *place = *state;
 	struct kvs_store       *store = open_store(place);
-	struct kvs_store_limits limits;
+	struct kvs_store_info limits;
 	struct stat             status;
 	uint32_t                i;
 
@@ -294,7 +294,8 @@ static void capacity_is_hard(void **state)
 	assert_true(limits.memory_bytes > 0);
 	assert_true(limits.failures_retire);
 	assert_true(limits.verified);
-	assert_int_equal(limits.persistent, place->parent != NULL);
+	assert_int_equal(limits.durability,
+			 place->parent ? KVS_DURABILITY_PROCESS : KVS_DURABILITY_NONE);
 	assert_int_equal(limits.capacity_bytes, place->parent ? STRATA_CAPACITY : MEM_CAPACITY);
 	if (place->parent) {
 		assert_int_equal(stat(place->path, &status), 0);
@@ -493,7 +494,7 @@ static void faults_fall_where_the_plan_says(void **state)
 	assert_false(limits_of(store).verified);
 	assert_int_equal(exists(store, 0), KVS_RESULT_DONE);
 	assert_int_equal(removes(store, 0), KVS_RESULT_DONE);
-	store->ops->close(store);
+	assert_int_equal(store->ops->close(store), 0);
 }
 
 #define AT(place, i, test) { #test " (" place ")", test, place_setup, place_teardown, &places[i] }

@@ -69,7 +69,7 @@ static struct kvs_store *open_store(void)
 static void close_store(struct kvs_store *store)
 {
 	slotted_audit((struct slotted *)store);
-	store->ops->close(store);
+	assert_int_equal(store->ops->close(store), 0);
 }
 
 static enum kvs_result put(struct kvs_store *store, uint32_t number)
@@ -100,9 +100,9 @@ static enum kvs_result get(struct kvs_store *store, uint32_t number)
 	return result;
 }
 
-static struct kvs_store_limits limits_of(struct kvs_store *store)
+static struct kvs_store_info limits_of(struct kvs_store *store)
 {
-	struct kvs_store_limits limits;
+	struct kvs_store_info limits;
 
 	store->ops->describe(store, &limits);
 	return limits;
