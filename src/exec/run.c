@@ -166,4 +166,5 @@ void exec_run(struct kvs_store *store, const struct op *op, struct fact *ret_fac
 			run_rows(store, op, first, end - first, ret_fact, ret_moved);
 		row = end;
 	}
+	ret_fact->moved_bytes = ret_moved->get_bytes + ret_moved->put_bytes;
 }

@@ -174,6 +174,7 @@ static void each_answer_becomes_its_row(void **state)
 		assert_int_equal(fact.reason, row->reason);
 		assert_true(fact.retired);
 		assert_memory_equal(&moved, &row->moved, sizeof(moved));
+		assert_int_equal(fact.moved_bytes, moved.get_bytes + moved.put_bytes);
 	}
 }
 
