@@ -156,16 +156,20 @@ void locks_give_all(struct locks *locks)
 	}
 }
 
-bool locks_tell(struct locks *locks, struct kvs_key *ret_key)
+/* One unlock of each record: one that still owes goes to the end, and is not met again. */
+uint32_t locks_tell(struct locks *locks, struct kvs_key *ret_keys, uint32_t key_max)
 {
-	const uint32_t slot = locks->owing.head;
+	const uint32_t owing = locks->owing.count;
+	uint32_t       count;
 
-	if (slot == SLOT_NONE)
-		return false;
-	*ret_key = locks->records[slot].key;
-	locks->records[slot].kept--;
-	update(locks, slot);
-	return true;
+	for (count = 0; count < owing && count < key_max; count++) {
+		const uint32_t slot = list_pop_head(&locks->owing, locks->links);
+
+		ret_keys[count] = locks->records[slot].key;
+		locks->records[slot].kept--;
+		update(locks, slot);
+	}
+	return count;
 }
 
 void locks_audit(const struct locks *locks)

@@ -57,8 +57,8 @@ void locks_give(struct locks *locks, const struct kvs_key *key);
 /* Nobody holds anything any more. */
 void locks_give_all(struct locks *locks);
 
-/* A key for which the store must be told one unlock now; false when it owes nothing. */
-bool locks_tell(struct locks *locks, struct kvs_key *ret_key);
+/* Distinct keys for which the store must be told one unlock each, now; how many. */
+uint32_t locks_tell(struct locks *locks, struct kvs_key *ret_keys, uint32_t key_max);
 
 void locks_audit(const struct locks *locks);
 

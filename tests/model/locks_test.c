@@ -98,20 +98,25 @@ static void give(struct world *world, uint32_t number)
 	world->held[number] -= world->held[number] > 0;
 }
 
-static void tell(struct world *world)
+static void tell(struct world *world, uint32_t key_max)
 {
-	struct kvs_key key;
-	uint32_t       owed = 0, i;
+	struct kvs_key keys[KEYS];
+	bool           told[KEYS] = { false };
+	uint32_t       owing = 0, count, i;
 
 	for (i = 0; i < KEYS; i++)
-		owed += world->kept[i] > (world->asked[i] + world->held[i] > 0);
-	if (!locks_tell(&world->locks, &key)) {
-		KVS_ASSERT_CMP(owed, ==, 0);
-		return;
+		owing += world->kept[i] > (world->asked[i] + world->held[i] > 0);
+	count = locks_tell(&world->locks, keys, key_max);
+	KVS_ASSERT_CMP(count, ==, owing < key_max ? owing : key_max);
+	for (i = 0; i < count; i++) {
+		const uint32_t number = keys[i].offset;
+
+		KVS_ASSERT(!told[number]);
+		told[number] = true;
+		KVS_ASSERT_CMP(world->kept[number], >,
+			       world->asked[number] + world->held[number] > 0);
+		world->kept[number]--;
 	}
-	i = key.offset;
-	KVS_ASSERT_CMP(world->kept[i], >, world->asked[i] + world->held[i] > 0);
-	world->kept[i]--;
 }
 
 static void give_all(struct world *world)
@@ -155,7 +160,7 @@ static void world_step(void *arg, const struct prop_op *op)
 	if (op->kind == GIVE)
 		give(world, op->arg[0] % KEYS);
 	else if (op->kind == TELL)
-		tell(world);
+		tell(world, 1 + op->arg[0] % 3);
 	else if (op->kind == GIVE_ALL)
 		give_all(world);
 	else if (query->open)
