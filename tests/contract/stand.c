@@ -56,9 +56,11 @@ void stand_open(struct stand *stand)
 
 void stand_close(struct stand *stand)
 {
+	const bool was_told = *stand->guarded.violation;
+
 	assert_int_equal(stand->store->ops->close(stand->store), 0);
 	stand->store = NULL;
-	if (!guarded_intact(&stand->guarded))
+	if (!guarded_intact(&stand->guarded) && !was_told)
 		fail_msg("%s", stand->guarded.violation);
 }
 
@@ -124,6 +126,12 @@ static void check_results(const enum kvs_result *result, uint32_t count, unsigne
 	}
 }
 
+static void expect_intact_guards(const struct stand *stand)
+{
+	if (*stand->guarded.violation)
+		fail_msg("%s", stand->guarded.violation);
+}
+
 void stand_put_keys(struct stand *stand, const struct kvs_key *key, const uint32_t *number,
 		    uint32_t count, uint32_t bytes, enum kvs_result *ret_result)
 {
@@ -143,6 +151,7 @@ void stand_put_keys(struct stand *stand, const struct kvs_key *key, const uint32
 		assert_true(is_filled(span[i].ptr, number[i], bytes));
 		guarded_back(&stand->guarded, &span[i], retired);
 	}
+	expect_intact_guards(stand);
 }
 
 void stand_get_keys(struct stand *stand, const struct kvs_key *key, const uint32_t *number,
@@ -163,6 +172,8 @@ void stand_get_keys(struct stand *stand, const struct kvs_key *key, const uint32
 			assert_true(is_filled(span[i].ptr, number[i], bytes));
 		guarded_back(&stand->guarded, &span[i], retired);
 	}
+	expect_intact_guards(stand);
+	expect_intact_guards(stand);
 }
 
 enum kvs_result stand_put(struct stand *stand, uint32_t number, uint32_t bytes)
