@@ -182,7 +182,21 @@ static uint32_t model_victim(struct world *w, uint32_t pins)
 		slot = small_victim(w, pins);
 	if (slot == SLOT_NONE)
 		slot = main_victim(w, pins);
-	return slot == SLOT_NONE ? small_victim(w, pins) : slot;
+	if (slot == SLOT_NONE)
+		slot = small_victim(w, pins);
+	return slot == SLOT_NONE ? main_victim(w, pins) : slot;
+}
+
+/* Whatever the policy: who counts on a victim that may go must get one. */
+static bool any_may_go(const struct world *w, uint32_t pins)
+{
+	uint32_t slot;
+
+	for (slot = 0; slot < SLOTS; slot++) {
+		if (w->present[slot] && !is_pinned(pins, slot))
+			return true;
+	}
+	return false;
 }
 
 static void model_remove(struct world *w, uint32_t slot)
@@ -199,10 +213,12 @@ static bool may_go(void *ctx, uint32_t slot)
 
 static bool take_victim(struct world *w, uint32_t pins)
 {
+	const bool     any = any_may_go(w, pins);
 	const uint32_t expected = model_victim(w, pins);
 	const uint32_t slot = evict_victim(w->evict, pins ? may_go : NULL, &pins);
 
 	KVS_ASSERT_CMP(slot, ==, expected);
+	KVS_ASSERT_CMP(slot != SLOT_NONE, ==, any);
 	if (slot != SLOT_NONE)
 		model_remove(w, slot);
 	return slot != SLOT_NONE;
