@@ -2,10 +2,9 @@
 /*
  * The reference engine: not a language model, but an oracle for every byte of its KV cache.
  *
- * The KV row of a token is a digest of all tokens up to it, of the group and of the layer, so a
- * stale, misplaced or torn block cannot look right.  A pass over a request checks the rows that
- * were restored and computes the others, as a prefill would; a second pass at the end of the
- * request checks all of them.
+ * The KV row of a token is a digest of all tokens up to it and of the layer, so a stale, misplaced or
+ * torn block cannot look right.  A pass over a request checks the rows that were restored and computes
+ * the others, as a prefill would; a second pass at the end of the request checks all of them.
  *
  * Shape    A block holds page_tokens rows of block_bytes / page_tokens bytes, 8 bytes a layer.
  * Threads  None of its own.
@@ -26,7 +25,7 @@ struct engine {
 	uint64_t rows_checked;
 	uint64_t wrong_bytes;
 	bool     wrong_seen;
-	uint64_t wrong_request; /* the first wrong block: request, page, and how it came there */
+	uint64_t wrong_request; /* the first wrong block: its request, and its page there */
 	uint32_t wrong_page;
 };
 

@@ -220,6 +220,7 @@ static void prepare(struct sched *sched, uint32_t slot, uint64_t now_ns)
 	 * evict it.
 	 */
 	coord_touch(&sched->coord, request->keys, request->reusable);
+	coord_settle(&sched->coord, request->keys, request->reusable, sched->scratch);
 	request->considered = true;
 	request->asked_ns = now_ns;
 	request->outcome = transfer_read(&sched->transfer, slot, request->keys + local.host_end,

@@ -269,6 +269,23 @@ static void a_refused_admission_counts_no_use(void **state)
 	coord_close(&coord);
 }
 
+static void an_admission_is_a_use_of_its_hits(void **state)
+{
+	struct coord       coord;
+	struct coord_probe hit;
+	uint32_t           table[2], sources[2];
+
+	(void)state;
+	open_coord(&coord, 2, 2);
+	hold(&coord.host, 0, 2);
+	assert_int_equal(coord_admit(&coord, keys, 1, 2, table, sources, &hit), 0);
+	stratum_unpin(&coord.host, sources[0]);
+	hold(&coord.host, 2, 3);
+	assert_int_not_equal(stratum_find(&coord.host, &keys[0]), SLOT_NONE);
+	assert_int_equal(stratum_find(&coord.host, &keys[1]), SLOT_NONE);
+	coord_close(&coord);
+}
+
 static void a_use_on_the_device_keeps_the_host_copy_warm(void **state)
 {
 	struct coord coord;
@@ -341,6 +358,7 @@ int main(void)
 		cmocka_unit_test(hits_are_no_room_for_the_rest_of_the_table),
 		cmocka_unit_test(hits_in_use_are_shared),
 		cmocka_unit_test(a_refused_admission_counts_no_use),
+		cmocka_unit_test(an_admission_is_a_use_of_its_hits),
 		cmocka_unit_test(a_use_on_the_device_keeps_the_host_copy_warm),
 		cmocka_unit_test(settling_makes_a_chain_leave_from_its_end),
 		cmocka_unit_test(open_refuses_in_a_sentence_and_leaves_nothing),

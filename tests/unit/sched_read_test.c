@@ -361,6 +361,37 @@ static void two_reads_of_a_prompt_are_counted_once_each(void **state)
 	rounds_close(&rounds);
 }
 
+/* Room for the extension comes from others, though the local prefix was the oldest in the Host. */
+static void reading_an_extension_does_not_evict_its_prefix(void **state)
+{
+	struct rounds rounds;
+
+	(void)state;
+	open_rounds(&rounds, 8, 4);
+	rounds_compute(&rounds, 10, 9);
+	rounds_compute(&rounds, 20, 9);
+	rounds_get(&rounds, 1, 10, TOKENS, 1);
+	assert_int_equal(rounds_host_room(&rounds), 3);
+	assert_int_equal(rounds_held(&rounds, 10).host_end, 2);
+	assert_int_equal(rounds_held(&rounds, 20).host_end, 0);
+	rounds_close(&rounds);
+}
+
+/* With nobody else to make room, the end of the prefix goes and not its beginning. */
+static void a_chain_waiting_for_its_extension_leaves_from_its_end(void **state)
+{
+	struct sched_options options = rounds_options(8, 2, true);
+	struct rounds        rounds;
+
+	(void)state;
+	options.coord.host_policy = "lru-leaf";
+	rounds_open(&rounds, &options);
+	rounds_compute(&rounds, 10, 9);
+	rounds_get(&rounds, 1, 10, TOKENS, 1);
+	assert_int_equal(rounds_held(&rounds, 10).host_end, 1);
+	rounds_close(&rounds);
+}
+
 /* Another's publication in time is as good as one's own read. */
 static void pages_published_meanwhile_are_not_fetched_again(void **state)
 {
@@ -427,6 +458,8 @@ int main(void)
 		cmocka_unit_test(a_partial_get_restores_the_prefix_and_keeps_the_rest),
 		cmocka_unit_test(a_page_behind_a_gap_on_the_device_is_asked_for),
 		cmocka_unit_test(two_reads_of_a_prompt_are_counted_once_each),
+		cmocka_unit_test(reading_an_extension_does_not_evict_its_prefix),
+		cmocka_unit_test(a_chain_waiting_for_its_extension_leaves_from_its_end),
 		cmocka_unit_test(pages_published_meanwhile_are_not_fetched_again),
 		cmocka_unit_test(X6_origins_add_up_under_random_traffic),
 	};

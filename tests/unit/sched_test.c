@@ -374,6 +374,23 @@ static void a_chain_copied_to_the_host_leaves_it_from_its_end(void **state)
 	rounds_close(&rounds);
 }
 
+/* The second time there is nothing to copy: the use alone must not leave the prefix the oldest. */
+static void a_chain_used_again_leaves_from_its_end(void **state)
+{
+	struct sched_options options = rounds_options(8, 4, false);
+	struct rounds        rounds;
+
+	(void)state;
+	options.coord.host_policy = "lru-leaf";
+	rounds_open(&rounds, &options);
+	rounds_compute(&rounds, 10, 17);
+	rounds_compute(&rounds, 10, 17);
+	assert_pages(&rounds.results[0], 4, 0, 1);
+	rounds_compute(&rounds, 20, 5);
+	assert_int_equal(rounds_held(&rounds, 10).host_end, 3);
+	rounds_close(&rounds);
+}
+
 static void submit_refuses_in_a_sentence(void **state)
 {
 	const int32_t    tokens[3 * ROUNDS_PAGE] = { 0 };
@@ -435,6 +452,7 @@ int main(void)
 		cmocka_unit_test(a_finished_request_without_a_copy_ticket_is_counted),
 		cmocka_unit_test(a_full_host_takes_the_front_of_a_prompt),
 		cmocka_unit_test(a_chain_copied_to_the_host_leaves_it_from_its_end),
+		cmocka_unit_test(a_chain_used_again_leaves_from_its_end),
 		cmocka_unit_test(submit_refuses_in_a_sentence),
 		cmocka_unit_test(open_refuses_what_its_rooms_refuse),
 	};
