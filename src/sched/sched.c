@@ -414,18 +414,19 @@ struct sched_load sched_load(const struct sched *sched)
 
 uint64_t sched_wake_ns(const struct sched *sched)
 {
-	uint64_t earliest = UINT64_MAX;
-	uint32_t slot;
+	const uint64_t wait_ns = sched->options.transfer.deadline_ns;
+	uint64_t       earliest_ns = UINT64_MAX;
+	uint32_t       slot;
 
 	for (slot = sched->waiting.head; slot != SLOT_NONE; slot = sched->links[slot].next) {
 		const struct request *const request = &sched->requests[slot];
-		const uint64_t              wait = sched->options.transfer.deadline_ns;
 
-		if (request->state == REQUEST_PREFETCHING && wait != UINT64_MAX &&
-		    request->asked_ns + wait < earliest)
-			earliest = request->asked_ns + wait;
+		/* A deadline past the end of the clock never comes, as in the ticket itself. */
+		if (request->state == REQUEST_PREFETCHING && wait_ns < UINT64_MAX - request->asked_ns &&
+		    request->asked_ns + wait_ns < earliest_ns)
+			earliest_ns = request->asked_ns + wait_ns;
 	}
-	return earliest;
+	return earliest_ns;
 }
 
 uint32_t sched_fact_room(const struct sched *sched)

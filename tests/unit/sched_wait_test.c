@@ -61,6 +61,25 @@ static void A3_12_a_late_query_answer_starts_nothing(void **state)
 	rounds_close(&rounds);
 }
 
+/* It must not wrap into the past: the caller would never sleep. */
+static void a_deadline_past_the_end_of_the_clock_never_comes(void **state)
+{
+	struct sched_options options = rounds_options(8, 8, true);
+	struct rounds        rounds;
+
+	(void)state;
+	options.transfer.deadline_ns = UINT64_MAX - 1;
+	rounds_open(&rounds, &options);
+	rounds.now_ns = 1000;
+	rounds_submit(&rounds, 1, 10, TOKENS);
+	rounds_next(&rounds);
+	assert_non_null(rounds_op(&rounds, OP_QUERY));
+	assert_int_equal(sched_wake_ns(rounds.sched), UINT64_MAX);
+	rounds_answer(&rounds, rounds_op(&rounds, OP_QUERY), 0);
+	rounds_drain(&rounds);
+	rounds_close(&rounds);
+}
+
 /*
  * The deadline covers QUERY and GET together, frees nothing, and what comes after it is never
  * published.
@@ -280,6 +299,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(A3_12_a_late_query_answer_starts_nothing),
+		cmocka_unit_test(a_deadline_past_the_end_of_the_clock_never_comes),
 		cmocka_unit_test(A3_12_a_late_get_never_publishes_and_keeps_its_blocks),
 		cmocka_unit_test(A3_12_a_get_that_ends_on_the_tick_of_its_deadline_is_late),
 		cmocka_unit_test(without_a_deadline_a_request_waits_for_its_fact),
