@@ -27,12 +27,9 @@ struct app_command {
 
 	const struct conf_option *options;
 	size_t                    option_count;
-	size_t settings_bytes; /* of the struct that the options' offsets refer to; 0 without options */
+	size_t                    settings_bytes; /* of the struct with the options' fields; 0: none */
 
-	/*
-	 * Combinations that no single option can refuse: 0, or KVS_E_INVALID with a sentence.
-	 * NULL: none.
-	 */
+	/* What no single option can refuse: 0, or KVS_E_INVALID with a sentence.  NULL: none. */
 	int (*check)(const void *settings, struct kvs_error *err);
 
 	/* argv[0] is the subcommand's name; never sees --help.  Returns an exit status. */

@@ -151,10 +151,7 @@ static void print_table(const struct settings *set, const struct sweep *sweep)
 		print_row(row);
 }
 
-/*
- * Limited capacities in rising order whatever order they were asked in; the unlimited one becomes
- * the ceiling.
- */
+/* Limited capacities in rising order however they were asked; the unlimited one is the ceiling. */
 static size_t collect_points(const struct sweep *sweep, size_t first, size_t count,
 			     struct plot_point *points, double *ret_ceiling)
 {
@@ -240,10 +237,7 @@ static int report(const struct settings *set, const struct sweep_axes *axes,
 	return set->plot ? draw(set, axes, sweep, err) : 0;
 }
 
-/*
- * A line that is no request is the caller's to mend, like an argument; whatever else fails is the
- * world's.
- */
+/* A line that is no request is the caller's to mend, like an argument; the rest is the world's. */
 static int simulate(const struct settings *set, const struct sweep_axes *axes)
 {
 	struct source   *source = NULL;
@@ -273,10 +267,7 @@ static int check(const void *settings, struct kvs_error *err)
 	return sweep_axes_read(set->capacity, set->policy, &axes, err);
 }
 
-/*
- * A flag that would change nothing is a misunderstanding; a file that serves several runs may well
- * hold both.
- */
+/* A flag that would change nothing is a misunderstanding; a file may well serve several runs. */
 static int check_flags(const struct settings *set, const struct conf *conf, struct kvs_error *err)
 {
 	static const size_t generator[] = { OPTION_REQUESTS, OPTION_SEED };
@@ -284,10 +275,9 @@ static int check_flags(const struct settings *set, const struct conf *conf, stru
 
 	for (i = 0; set->trace && i < ARRAY_COUNT(generator); i++) {
 		if (conf_source(conf, generator[i]) == CONF_FROM_FLAG) {
-			return err_set(
-				err, KVS_E_INVALID,
-				"--%s: given with --trace; it is for generated requests only",
-				options[generator[i]].name);
+			return err_set(err, KVS_E_INVALID,
+				       "--%s: given with --trace; it is for generated requests only",
+				       options[generator[i]].name);
 		}
 	}
 	return 0;

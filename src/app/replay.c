@@ -13,10 +13,7 @@
 /* A sleep is a hint's backup, never a wait for it. */
 #define IDLE_NS UINT64_C(100000000)
 
-/*
- * --- requests in
- * -----------------------------------------------------------------------------------------
- */
+/* --- requests in ------------------------------------------------------------------------------ */
 
 /* Look at the next request without submitting it.  1, 0 at the end, or the source's error. */
 static int peek(struct replay *replay, struct kvs_error *err)
@@ -124,10 +121,7 @@ static int submit_arrived(struct replay *replay, uint64_t now_ns, bool *ret_busy
 	return rc < 0 ? rc : 0;
 }
 
-/*
- * --- a round
- * -----------------------------------------------------------------------------------------------
- */
+/* --- a round ---------------------------------------------------------------------------------- */
 
 static bool collect_facts(struct replay *replay)
 {
@@ -147,10 +141,7 @@ static enum op_reason refusal_reason(int code)
 	return code == KVS_E_QUARANTINE ? OP_REASON_QUARANTINE : OP_REASON_QUEUE;
 }
 
-/*
- * A refused op is answered on the spot, so that its ticket does not wait for a fact that never
- * comes.
- */
+/* A refused op is answered on the spot: its ticket must not wait for a fact that never comes. */
 static void dispatch(struct replay *replay, const struct op *op)
 {
 	struct fact fact;
@@ -188,10 +179,7 @@ static void count(struct replay *replay, const struct sched_result *result)
 	histogram_add(&totals->ttft_none_ns, prefill_ns(replay, result->token_count));
 }
 
-/*
- * The forward pass: check what was restored, compute the rest, and look at all of it once more at
- * the end.
- */
+/* The forward pass: check what was restored, compute the rest, and look at all of it again. */
 static void forward(struct replay *replay, const struct sched_row *row)
 {
 	const struct engine_prompt prompt = {

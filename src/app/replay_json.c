@@ -7,10 +7,7 @@
 
 #include "app/figures.h"
 
-/*
- * json_*_set_new() takes its value over and fails on a NULL one, so a failed allocation surfaces at
- * the end.
- */
+/* json_*_set_new() owns its value and fails on NULL, so a failed allocation shows at the end. */
 static json_t *integer(uint64_t value)
 {
 	return json_integer((json_int_t)value);

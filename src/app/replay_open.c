@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Opening and closing a replay: arena, device, store, executor, scheduler, engine, in that order
- * and back.
- */
+/* Opening a replay and closing it: arena, device, store, executor, scheduler, and back. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "app/replay.h"
@@ -14,10 +12,7 @@
 /* Two million tokens in one prompt; what a slot's tables hold is bounded by it. */
 #define PAGE_MAX 4096u
 
-/*
- * 64 transactions, half of them puts of 16 blocks: enough to keep a drive busy, little enough to
- * hold.
- */
+/* 64 transactions, half of them puts of 16 blocks: a drive is busy, and little is held. */
 #define OP_CREDITS 64u
 #define PUT_KEYS 16u
 #define BACKUP_QUEUE 4096u
@@ -48,15 +43,12 @@ static int check_memory(const struct replay_settings *set, struct kvs_error *err
 	const uint64_t have = os_memory_bytes();
 	const uint64_t need = (set->host_blocks + set->device_blocks) * set->block_bytes;
 
-	if (have && need > have)
-		return err_set(
-			err, KVS_E_INVALID,
-			"host_blocks, device_blocks: %llu and %llu blocks of %llu bytes are %llu bytes; this machine has %llu",
-			(unsigned long long)set->host_blocks,
-			(unsigned long long)set->device_blocks,
-			(unsigned long long)set->block_bytes, (unsigned long long)need,
-			(unsigned long long)have);
-	return 0;
+	if (!have || need <= have)
+		return 0;
+	return err_set(err, KVS_E_INVALID,
+		       "host_blocks, device_blocks: %" PRIu64 " and %" PRIu64 " blocks of %" PRIu64
+		       " bytes are %" PRIu64 " bytes; this machine has %" PRIu64,
+		       set->host_blocks, set->device_blocks, set->block_bytes, need, have);
 }
 
 static int open_memory(struct replay *replay, struct kvs_error *err)
@@ -95,16 +87,16 @@ static int open_sched(struct replay *replay, struct kvs_error *err)
 {
 	const struct replay_settings *const set = replay->set;
 	struct sched_options                options = {
-			       .coord = { .device_blocks = (uint32_t)set->device_blocks,
-					  .host_blocks = (uint32_t)set->host_blocks,
-					  .device_policy = "lru-leaf",
-					  .host_policy = set->policy },
-			       .with_store = replay->store != NULL,
-			       .page_tokens = SOURCE_PAGE_TOKENS,
-			       .request_max = replay->concurrency,
-			       .page_max = replay->page_max,
-			       .replay_tokens = 1,
-			       .extension_min = 1,
+		.coord = { .device_blocks = (uint32_t)set->device_blocks,
+			   .host_blocks = (uint32_t)set->host_blocks,
+			   .device_policy = "lru-leaf",
+			   .host_policy = set->policy },
+		.with_store = replay->store != NULL,
+		.page_tokens = SOURCE_PAGE_TOKENS,
+		.request_max = replay->concurrency,
+		.page_max = replay->page_max,
+		.replay_tokens = 1,
+		.extension_min = 1,
 	};
 	const uint32_t keys_max = least(replay->page_max, OP_KEYS_MAX);
 
@@ -153,17 +145,18 @@ static int open_epoll(struct replay *replay, struct kvs_error *err)
 
 int replay_open(struct replay *replay, const struct replay_settings *set, struct kvs_error *err)
 {
-	static int (*const steps[])(struct replay *,
-				    struct kvs_error *) = { open_source, open_memory,  open_store,
-							    open_sched,  open_buffers, open_epoll };
+	static int (*const steps[])(struct replay *replay, struct kvs_error *err) = {
+		open_source, open_memory, open_store, open_sched, open_buffers, open_epoll,
+	};
 	size_t i;
 
-	*replay = (struct replay){ .set = set,
-				   .epoll_fd = -1,
-				   .concurrency = (uint32_t)set->concurrency,
-				   .page_max = least(set->device_blocks, PAGE_MAX),
-				   .backlog_max = least(set->host_blocks / 16 + 1,
-							BACKUP_QUEUE / 2) };
+	*replay = (struct replay){
+		.set = set,
+		.epoll_fd = -1,
+		.concurrency = (uint32_t)set->concurrency,
+		.page_max = least(set->device_blocks, PAGE_MAX),
+		.backlog_max = least(set->host_blocks / 16 + 1, BACKUP_QUEUE / 2),
+	};
 	engine_init(&replay->engine, SOURCE_PAGE_TOKENS, set->block_bytes);
 	for (i = 0; i < ARRAY_COUNT(steps); i++) {
 		const int rc = steps[i](replay, err);

@@ -177,9 +177,7 @@ static int walk(struct simulate *sim, const struct source_request *request, cons
 	return 0;
 }
 
-/*
- * A request longer than the cache pushed its own first pages out: their slots hold others by now.
- */
+/* A request longer than the cache pushed its own first pages out: their slots hold others. */
 static void settle(struct simulate *sim, const struct source_request *request,
 		   const uint64_t *hashes)
 {

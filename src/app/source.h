@@ -15,9 +15,7 @@
 
 #define SOURCE_PAGE_TOKENS 512u
 
-/*
- * A prompt of 2^20 pages is half a billion tokens; a line past it is a damaged file, not a request.
- */
+/* Half a billion tokens in a prompt; a line past it is a damaged file, not a request. */
 #define SOURCE_PAGES_MAX (1u << 20)
 
 struct source_request {
@@ -34,18 +32,13 @@ struct source;
 /* JSON lines as in the Mooncake traces.  Errors: -errno naming the file. */
 int source_open_trace(const char *path, struct source **ret_source, struct kvs_error *err);
 
-/*
- * Multi-turn conversations over a few shared system prompts; the same seed gives the same requests.
- */
+/* Multi-turn conversations over shared system prompts; equal seeds give equal requests. */
 int source_open_generated(uint64_t seed, uint64_t request_count, struct source **ret_source,
 			  struct kvs_error *err);
 
 void source_close(struct source *source);
 
-/*
- * 1 and a request, 0 at the end, KVS_E_INVALID for a malformed line (file, line number, what was
- * expected).
- */
+/* 1 and a request, 0 at the end, KVS_E_INVALID for a malformed line (file, number, rule). */
 int source_next(struct source *source, struct source_request *ret_request, struct kvs_error *err);
 
 /* How far through the source we are, 0 to 1. */

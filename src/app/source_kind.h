@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Inside the sources: what a kind of source provides.  Each kind embeds struct source as its first
- * member.
- */
+/* Inside the sources: what a kind provides.  Each kind embeds struct source as its first member. */
 #ifndef APP_SOURCE_KIND_H
 #define APP_SOURCE_KIND_H
 

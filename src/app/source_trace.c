@@ -16,10 +16,7 @@
 #include "app/line_file.h"
 #include "app/source_kind.h"
 
-/*
- * An id of 20 digits, a comma and a blank for each page, and as much again for whatever else a line
- * holds.
- */
+/* An id of 20 digits, a comma and a blank for each page, and as much again for the rest. */
 #define LINE_BYTES_MAX ((size_t)SOURCE_PAGES_MAX * 44)
 
 #define TOKENS_MAX ((json_int_t)SOURCE_PAGES_MAX * SOURCE_PAGE_TOKENS)
@@ -173,10 +170,7 @@ static int read_request(struct trace *trace, const json_t *object, struct source
 	return read_ids(trace, object, request, err);
 }
 
-/*
- * jansson costs 60 ms for the 12,031 lines and 288,500 ids of an hour of chat, so a parser of our
- * own is not worth it.
- */
+/* jansson costs 60 ms for an hour of chat, so a parser of our own is not worth it. */
 static int parse(struct trace *trace, const char *line, size_t bytes,
 		 struct source_request *ret_request, struct kvs_error *err)
 {

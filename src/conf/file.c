@@ -72,10 +72,14 @@ static char *dump(const json_t *json)
 	return json_dumps(json, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
 }
 
-/*
- * ["lru",1000] to "lru,1000"; NULL when an item is neither string nor integer, is empty, or holds a
- * comma itself.
- */
+static bool is_item(const json_t *json)
+{
+	const char *string = json_string_value(json);
+
+	return string ? *string && !strchr(string, ',') : json_is_integer(json);
+}
+
+/* ["lru",1000] to "lru,1000"; NULL when an item is no string or integer, empty, or has a comma. */
 static char *join(const json_t *array)
 {
 	size_t room = 1, used = 0, i;
@@ -84,9 +88,7 @@ static char *join(const json_t *array)
 	for (i = 0; i < json_array_size(array); i++) {
 		const json_t *item = json_array_get(array, i);
 
-		if (json_is_string(item) ? json_string_value(item)[0] == '\0' ||
-						   strchr(json_string_value(item), ',')
-					 : !json_is_integer(item))
+		if (!is_item(item))
 			return NULL;
 		room += 1 + (json_is_string(item) ? json_string_length(item) : 20);
 	}
@@ -118,10 +120,7 @@ static bool may_be_number(enum conf_type type)
 	       type == CONF_NUMBER;
 }
 
-/*
- * The member as a flag would have it, owned by the caller; NULL when its JSON type does not suit
- * the option.
- */
+/* The member as a flag would have it, the caller's; NULL when its JSON type does not suit. */
 static char *text_of(const struct conf_option *option, const json_t *json)
 {
 	if (json_is_string(json))

@@ -74,10 +74,7 @@ static void policies_differ_where_they_should(void **state)
 {
 	/* Room for three: when d comes, lru has just used a, fifo has not noticed. */
 	const char *const used[] = { "a", "b", "c", "a", "d", "a" };
-	/*
-	 * x costs lru the beginning of the chain, and with it all of it; leaf order gives up the
-	 * end.
-	 */
+	/* x costs lru the whole chain, from its beginning; leaf order gives up the end. */
 	const char *const chain[] = { "abc", "x", "abc" };
 
 	(void)state;
@@ -131,10 +128,7 @@ static void open_refuses(void **state)
 	simulate_close(NULL);
 }
 
-/*
- * --- the rules as plain arrays
- * -------------------------------------------------------------------------
- */
+/* --- the rules as plain arrays ---------------------------------------------------------------- */
 
 struct naive {
 	uint64_t ids[256]; /* who goes first stands first */
@@ -262,10 +256,7 @@ static void tables_grow_to_the_capacity(void **state)
 	}
 }
 
-/*
- * --- an hour of real traffic
- * ---------------------------------------------------------------------------
- */
+/* --- an hour of real traffic ------------------------------------------------------------------ */
 
 static const struct {
 	const char *policy;
@@ -343,9 +334,7 @@ static void the_conversation_trace_gives_its_known_counts(void **state)
 	}
 }
 
-/*
- * The generator's default must show something: reuse, and a cache small enough to lose some of it.
- */
+/* The generator's default must show reuse, and a cache small enough to lose some of it. */
 static void generated_requests_hit_and_miss(void **state)
 {
 	struct simulate      *ample = open_cache("lru", 0), *small = open_cache("lru", 200);

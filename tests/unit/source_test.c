@@ -195,10 +195,7 @@ static void a_line_too_long_is_refused(void **state)
 	close(fd);
 }
 
-/*
- * Lines around the size of the first buffer: a newline before, at and behind its end; then it
- * grows.
- */
+/* Lines around the size of the first buffer: a newline before, at and behind its end. */
 static void lines_straddle_buffers(void **state)
 {
 	static const size_t lengths[] = {
@@ -281,10 +278,7 @@ static void traces_come_through_pipes_too(void **state)
 	close(ends[0]);
 }
 
-/*
- * --- the generator
- * ------------------------------------------------------------------------------------
- */
+/* --- the generator ---------------------------------------------------------------------------- */
 
 static struct source *generate(uint64_t seed, uint64_t count)
 {

@@ -107,10 +107,7 @@ static void every_cache_sees_every_request(void **state)
 	sweep_close(NULL);
 }
 
-/*
- * --- the command
- * ---------------------------------------------------------------------------------------
- */
+/* --- the command ------------------------------------------------------------------------------ */
 
 struct outcome {
 	int  status;
@@ -267,10 +264,7 @@ static void failures_are_one_line_and_a_status(void **state)
 		       ": line 1: timestamp: missing; a request has");
 }
 
-/*
- * --- the picture
- * ---------------------------------------------------------------------------------------
- */
+/* --- the picture ------------------------------------------------------------------------------ */
 
 static struct outcome plot_to_memory(const char *arguments, char *picture, size_t bytes)
 {
