@@ -56,18 +56,15 @@ static const struct app_command *find(const char *name)
 static int refuse_unknown(const char *name)
 {
 	struct nearest nearest;
+	char           hint[NEAREST_HINT_BYTES];
 	size_t         i;
 
 	nearest_init(&nearest, name);
 	nearest_offer(&nearest, "help");
 	for (i = 0; commands[i]; i++)
 		nearest_offer(&nearest, commands[i]->name);
-	if (nearest.best[0])
-		fprintf(stderr, "kvstrata: \"%.64s\" is not a command; did you mean %s?\n", name,
-			nearest.best);
-	else
-		fprintf(stderr,
-			"kvstrata: \"%.64s\" is not a command; kvstrata --help lists them\n", name);
+	fprintf(stderr, "kvstrata: \"%.64s\" is not a command; %s\n", name,
+		nearest_hint(&nearest, "kvstrata --help lists them", hint));
 	return APP_USAGE;
 }
 

@@ -15,6 +15,7 @@
 
 #include "app/line_file.h"
 #include "app/source_kind.h"
+#include "base/text.h"
 
 /* An id of 20 digits, a comma and a blank for each page, and as much again for the rest. */
 #define LINE_BYTES_MAX ((size_t)SOURCE_PAGES_MAX * 44)
@@ -43,15 +44,6 @@ static void keep_name(struct trace *trace, const char *path)
 		memcpy(trace->name, path, bytes + 1);
 	else
 		snprintf(trace->name, room, "...%s", path + bytes - (room - 4));
-}
-
-/* A message quotes the file; a damaged one must not speak to the reader's terminal. */
-static void make_printable(char *text)
-{
-	for (; *text; text++) {
-		if ((unsigned char)*text < ' ' || *text == 0x7f)
-			*text = '?';
-	}
 }
 
 /* A value as the line has it, cut short. */
@@ -179,11 +171,9 @@ static int parse(struct trace *trace, const char *line, size_t bytes,
 	json_t *object = json_loadb(line, bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &where);
 	int                   code;
 
-	if (!object) {
-		make_printable(where.text);
+	if (!object)
 		return err_set(err, KVS_E_INVALID, "expected one JSON object: %s (column %d)",
-			       where.text, where.column);
-	}
+			       text_printable(where.text), where.column);
 	code = read_request(trace, object, &request, err);
 	json_decref(object);
 	if (code == 0)

@@ -55,7 +55,7 @@ static size_t find_option(const struct conf *conf, const char *name)
 static int refuse_unknown(const struct conf *conf, const char *name, struct kvs_error *err)
 {
 	struct nearest nearest;
-	char           shown[VALUE_SHOWN_BYTES], known[FLAG_NAME_BYTES];
+	char           shown[VALUE_SHOWN_BYTES], known[FLAG_NAME_BYTES], hint[NEAREST_HINT_BYTES];
 	size_t         i;
 
 	value_show(name, "", shown);
@@ -66,10 +66,8 @@ static int refuse_unknown(const struct conf *conf, const char *name, struct kvs_
 	nearest_offer(&nearest, CONFIG_FLAG);
 	for (i = 0; i < conf->option_count; i++)
 		nearest_offer(&nearest, flag_name(&conf->options[i], known));
-	if (nearest.best[0])
-		return err_set(err, KVS_E_INVALID, "%s: unknown flag; did you mean %s?", shown,
-			       nearest.best);
-	return err_set(err, KVS_E_INVALID, "%s: unknown flag; --help lists the flags", shown);
+	return err_set(err, KVS_E_INVALID, "%s: unknown flag; %s", shown,
+		       nearest_hint(&nearest, "--help lists the flags", hint));
 }
 
 static const char *value_name(const struct conf *conf, size_t option)

@@ -26,6 +26,8 @@ struct value_origin {
 	const char      *shown; /* "\"64KB\"", "-5", "[1,{}]" */
 };
 
+bool value_is_numeric(enum conf_type type);
+
 /* Replace *value.  Errors: KVS_E_INVALID, -ENOMEM; *value is then as it was. */
 int  value_parse(const struct conf_option *option, const struct value_origin *origin,
 		 const char *text, struct value *value, struct kvs_error *err);
@@ -36,7 +38,7 @@ int value_refuse(const struct conf_option *option, const struct value_origin *or
 		 struct kvs_error *err);
 
 /* Write the value into the caller's struct. */
-void value_store(const struct conf_option *option, const struct value *value, void *target);
+void value_write(const struct conf_option *option, const struct value *value, void *target);
 
 #define VALUE_SHOWN_BYTES 64u
 

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See text.h. */
+#include "base/text.h"
+
+#include <ctype.h>
+#include <stdio.h>
+
+char *text_printable(char *text)
+{
+	char *at;
+
+	for (at = text; *at; at++) {
+		if (iscntrl((unsigned char)*at))
+			*at = '?';
+	}
+	return text;
+}
+
+char *text_join(const char *const *words, const char *between, char *buffer, size_t bytes)
+{
+	size_t used = 0, i;
+
+	buffer[0] = '\0';
+	for (i = 0; words[i] && used < bytes; i++) {
+		used += (size_t)snprintf(buffer + used, bytes - used, "%s%s", i ? between : "",
+					 words[i]);
+	}
+	return buffer;
+}
