@@ -25,14 +25,16 @@ static void gather_reasons(const struct replay *replay, struct figures *figures)
 
 	add(figures->fallbacks, &figures->fallback_count, "too_long", replay->totals.too_long);
 	for (i = 0; transfer && i < TRANSFER_OUTCOME_COUNT; i++) {
-		if (i != TRANSFER_READY)
+		if (i != TRANSFER_READY) {
 			add(figures->fallbacks, &figures->fallback_count,
 			    transfer_outcome_name((enum transfer_outcome)i), transfer->outcomes[i]);
+		}
 	}
 	add(figures->drops, &figures->drop_count, "host_full", sched_unstored(replay->sched));
-	for (i = 0; transfer && i < TRANSFER_DROP_COUNT; i++)
+	for (i = 0; transfer && i < TRANSFER_DROP_COUNT; i++) {
 		add(figures->drops, &figures->drop_count, transfer_drop_name((enum transfer_drop)i),
 		    transfer->drops[i]);
+	}
 }
 
 void figures_gather(const struct replay *replay, struct figures *ret_figures)

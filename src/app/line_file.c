@@ -62,7 +62,8 @@ int line_file_open(struct line_file *lines, const char *path, size_t line_bytes_
 {
 	int code;
 
-	*lines = (struct line_file){ .line_bytes_max = line_bytes_max, .buffer_bytes = BUFFER_BYTES_FIRST };
+	*lines = (struct line_file){ .line_bytes_max = line_bytes_max,
+				     .buffer_bytes = BUFFER_BYTES_FIRST };
 	lines->file = fopen(path, "re");
 	if (!lines->file)
 		return -errno;

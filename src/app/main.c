@@ -28,9 +28,10 @@ static void print_help(void)
 	       "Usage: kvstrata COMMAND [FLAGS]\n"
 	       "\n"
 	       "Commands\n");
-	for (i = 0; commands[i]; i++)
+	for (i = 0; commands[i]; i++) {
 		printf("  %-10s %s\n             $ %s\n", commands[i]->name, commands[i]->summary,
 		       commands[i]->example);
+	}
 	printf("\n"
 	       "More\n"
 	       "  kvstrata COMMAND --help   what it does, every flag, examples\n"

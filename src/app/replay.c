@@ -100,9 +100,10 @@ static void submit(struct replay *replay)
 		count_too_long(replay);
 		return;
 	}
-	for (page = 0; page < next->page_count; page++)
+	for (page = 0; page < next->page_count; page++) {
 		engine_page_tokens(next->page_ids[page], SOURCE_PAGE_TOKENS,
 				   replay->tokens + (size_t)page * SOURCE_PAGE_TOKENS);
+	}
 	/* Length and room were checked above. */
 	KVS_ASSERT(sched_submit(replay->sched, next->index, replay->tokens, next->input_tokens,
 				&request, NULL) == 0);
@@ -207,9 +208,10 @@ static bool run_plan(struct replay *replay, const struct sched_plan *plan)
 
 	for (i = 0; i < plan->op_count; i++)
 		dispatch(replay, &plan->ops[i]);
-	for (i = 0; i < plan->copy_count; i++)
+	for (i = 0; i < plan->copy_count; i++) {
 		device_submit(&replay->device, plan->copies[i],
 			      sched_copy(replay->sched, plan->copies[i]));
+	}
 	while (device_poll(&replay->device, &ticket))
 		sched_copied(replay->sched, ticket);
 	for (i = 0; i < plan->row_count; i++)

@@ -56,15 +56,18 @@ static int open_memory(struct replay *replay, struct kvs_error *err)
 	const struct replay_settings *const set = replay->set;
 	int                                 rc = check_memory(set, err);
 
-	if (rc == 0)
+	if (rc == 0) {
 		rc = arena_open(arena_part_bytes(set->block_bytes, (uint32_t)set->host_blocks),
 				&replay->arena, err);
-	if (rc == 0)
+	}
+	if (rc == 0) {
 		rc = arena_carve(replay->arena, set->block_bytes, (uint32_t)set->host_blocks,
 				 &replay->host, err);
-	if (rc == 0)
+	}
+	if (rc == 0) {
 		rc = device_open(&replay->device, (uint32_t)set->device_blocks, &replay->host,
 				 3 * replay->concurrency, err);
+	}
 	return rc;
 }
 
@@ -122,9 +125,10 @@ static int open_buffers(struct replay *replay, struct kvs_error *err)
 	replay->blocks = calloc(page_max, sizeof(*replay->blocks));
 	replay->tokens = calloc(page_max * SOURCE_PAGE_TOKENS, sizeof(*replay->tokens));
 	replay->facts = calloc(OP_CREDITS, sizeof(*replay->facts));
-	if (!replay->page_ids || !replay->blocks || !replay->tokens || !replay->facts)
+	if (!replay->page_ids || !replay->blocks || !replay->tokens || !replay->facts) {
 		return err_set(err, -ENOMEM, "no memory for %u concurrent requests",
 			       replay->concurrency);
+	}
 	return 0;
 }
 

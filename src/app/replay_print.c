@@ -39,12 +39,13 @@ static void print_origins(const struct replay_totals *totals)
 	int  origin;
 
 	printf("\norigin              blocks               tokens\n");
-	for (origin = 0; origin < ORIGIN_COUNT; origin++)
+	for (origin = 0; origin < ORIGIN_COUNT; origin++) {
 		printf("  %-10s  %10s  %5.1f %%  %14s  %5.1f %%\n", origin_names[origin],
 		       units_format_count(totals->origin_blocks[origin], blocks),
 		       percent(totals->origin_blocks[origin], totals->blocks),
 		       units_format_count(totals->origin_tokens[origin], tokens),
 		       percent(totals->origin_tokens[origin], totals->tokens));
+	}
 	printf("  of          %10s           %14s\n", units_format_count(totals->blocks, blocks),
 	       units_format_count(totals->tokens, tokens));
 }
@@ -86,11 +87,12 @@ static void print_times(const struct replay *replay)
 {
 	const struct replay_totals *const totals = &replay->totals;
 
-	if (replay->store)
+	if (replay->store) {
 		printf("\nrestore from the store, ms   p50 %.2f   p90 %.2f   p99 %.2f\n",
 		       ms(histogram_percentile(&totals->restore_ns, 50)),
 		       ms(histogram_percentile(&totals->restore_ns, 90)),
 		       ms(histogram_percentile(&totals->restore_ns, 99)));
+	}
 	printf("\ntime to first token, modelled at %.0f tokens/s, ms\n",
 	       replay->set->prefill_tokens_per_s);
 	printf("  %-22s  %10s  %10s  %10s\n", "", "mean", "p50", "p99");

@@ -199,9 +199,10 @@ static int make_chain_room(struct simulate *sim, uint32_t count, struct kvs_erro
 	if (count <= sim->chain_room)
 		return 0;
 	chain = realloc(sim->chain, (size_t)count * 2 * sizeof(*chain));
-	if (!chain)
+	if (!chain) {
 		return err_set(err, -ENOMEM, "hash_ids: no memory for a request of %u blocks",
 			       count);
+	}
 	sim->chain = chain;
 	sim->chain_room = count * 2;
 	return 0;

@@ -131,9 +131,10 @@ static int read_ids(struct trace *trace, const json_t *object, struct source_req
 			       SOURCE_PAGE_TOKENS);
 	}
 	code = make_id_room(trace, (uint32_t)expected, err);
-	for (i = 0; code == 0 && i < expected; i++)
+	for (i = 0; code == 0 && i < expected; i++) {
 		code = want_integer("hash_ids", json_array_get(ids, i), 0, INT64_MAX,
 				    &trace->ids[i], err);
+	}
 	request->page_count = (uint32_t)expected;
 	request->page_ids = trace->ids;
 	return code;
@@ -144,9 +145,10 @@ static int read_request(struct trace *trace, const json_t *object, struct source
 {
 	int code;
 
-	if (!json_is_object(object))
+	if (!json_is_object(object)) {
 		return err_set(err, KVS_E_INVALID,
 			       "not a JSON object; expected one request a line");
+	}
 	if ((code = want_number(object, "timestamp", 0, TIMESTAMP_MS_MAX, &request->timestamp_ms,
 				err)) < 0 ||
 	    (code = want_number(object, "input_length", 1, TOKENS_MAX, &request->input_tokens,
@@ -171,9 +173,10 @@ static int parse(struct trace *trace, const char *line, size_t bytes,
 	json_t *object = json_loadb(line, bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &where);
 	int                   code;
 
-	if (!object)
+	if (!object) {
 		return err_set(err, KVS_E_INVALID, "expected one JSON object: %s (column %d)",
 			       text_printable(where.text), where.column);
+	}
 	code = read_request(trace, object, &request, err);
 	json_decref(object);
 	if (code == 0)

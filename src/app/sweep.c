@@ -30,9 +30,11 @@ static int add_capacity(struct sweep_axes *axes, const char *item, struct kvs_er
 	size_t   i;
 
 	if (strcmp(item, "unlimited") != 0 &&
-	    (units_count(item, &capacity) < 0 || capacity == 0 || capacity > SIMULATE_CAPACITY_MAX))
+	    (units_count(item, &capacity) < 0 || capacity == 0 ||
+	     capacity > SIMULATE_CAPACITY_MAX)) {
 		return err_set(err, KVS_E_INVALID,
 			       "capacity: \"%s\" is not a capacity; " CAPACITY_RULE, item);
+	}
 	for (i = 0; i < axes->capacity_count; i++) {
 		if (axes->capacities[i] == capacity)
 			return err_set(err, KVS_E_INVALID, "capacity: \"%s\" is given twice", item);
@@ -164,9 +166,10 @@ static int make_hash_room(struct sweep *sweep, uint32_t count, struct kvs_error 
 	if (count <= sweep->hash_room)
 		return 0;
 	hashes = realloc(sweep->hashes, (size_t)count * 2 * sizeof(*hashes));
-	if (!hashes)
+	if (!hashes) {
 		return err_set(err, -ENOMEM, "hash_ids: no memory for a request of %u blocks",
 			       count);
+	}
 	sweep->hashes = hashes;
 	sweep->hash_room = count * 2;
 	return 0;

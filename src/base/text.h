@@ -8,7 +8,7 @@
 /* Control characters become '?': quoted input must not speak to the reader's terminal. */
 char *text_printable(char *text);
 
-/* A NULL-terminated list of words with `between` between them, cut at the buffer's end; returns it. */
+/* A NULL-terminated list of words, `between` between them, cut at the buffer's end; returns it. */
 char *text_join(const char *const *words, const char *between, char *buffer, size_t bytes);
 
 #endif

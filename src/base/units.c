@@ -131,14 +131,15 @@ char *units_format_size(uint64_t bytes, char buffer[UNITS_TEXT_BYTES])
 
 	while (i > 0 && bytes < size_units[i].factor)
 		i--;
-	if (i == 0)
+	if (i == 0) {
 		snprintf(buffer, UNITS_TEXT_BYTES, "%" PRIu64 " B", bytes);
-	else if (bytes % size_units[i].factor == 0)
+	} else if (bytes % size_units[i].factor == 0) {
 		snprintf(buffer, UNITS_TEXT_BYTES, "%" PRIu64 " %s", bytes / size_units[i].factor,
 			 size_units[i].name);
-	else
+	} else {
 		snprintf(buffer, UNITS_TEXT_BYTES, "%.2f %s",
 			 (double)bytes / (double)size_units[i].factor, size_units[i].name);
+	}
 	return buffer;
 }
 

@@ -29,7 +29,7 @@ enum conf_type {
 	CONF_SIZE,     /* uint64_t, bytes */
 	CONF_DURATION, /* uint64_t, nanoseconds */
 	CONF_NUMBER,   /* double, non-negative */
-	CONF_TEXT,     /* const char *, owned by the struct conf; NULL unless given or by fallback */
+	CONF_TEXT,     /* const char *, owned by the struct conf; NULL without fallback */
 	CONF_CHOICE    /* const char *, one of choices */
 };
 

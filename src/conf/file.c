@@ -18,9 +18,10 @@ static int load(FILE *file, char *content, size_t *ret_bytes, struct kvs_error *
 
 	if (ferror(file))
 		return err_set(err, -errno, "%s", strerror(errno));
-	if (bytes > FILE_BYTES_MAX)
+	if (bytes > FILE_BYTES_MAX) {
 		return err_set(err, KVS_E_INVALID,
 			       "is larger than 1MiB, the most a configuration may have");
+	}
 	*ret_bytes = bytes;
 	return 0;
 }
@@ -30,9 +31,10 @@ static int parse(const char *content, size_t bytes, json_t **ret_root, struct kv
 	json_error_t where;
 	json_t *root = json_loadb(content, bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &where);
 
-	if (!root)
+	if (!root) {
 		return err_set(err, KVS_E_INVALID, "line %d, column %d: %s", where.line,
 			       where.column, text_printable(where.text));
+	}
 	if (!json_is_object(root)) {
 		json_decref(root);
 		return err_set(err, KVS_E_INVALID, "must hold one JSON object of options");
@@ -90,12 +92,13 @@ static char *join(const json_t *array)
 	for (i = 0; text && i < json_array_size(array); i++) {
 		const json_t *item = json_array_get(array, i);
 
-		if (json_is_string(item))
+		if (json_is_string(item)) {
 			used += (size_t)snprintf(text + used, room - used, "%s%s", i ? "," : "",
 						 json_string_value(item));
-		else
+		} else {
 			used += (size_t)snprintf(text + used, room - used, "%s%lld", i ? "," : "",
 						 (long long)json_integer_value(item));
+		}
 	}
 	return text;
 }
@@ -111,10 +114,11 @@ static bool may_be_string(const struct conf_option *option, const char *string)
 /* The member as a flag would have it, the caller's; NULL when its JSON type does not suit. */
 static char *text_of(const struct conf_option *option, const json_t *json)
 {
-	if (json_is_string(json))
+	if (json_is_string(json)) {
 		return may_be_string(option, json_string_value(json))
 			       ? strdup(json_string_value(json))
 			       : NULL;
+	}
 	if (json_is_array(json))
 		return option->type == CONF_TEXT ? join(json) : NULL;
 	if (json_is_number(json))

@@ -59,9 +59,10 @@ static int refuse_unknown(const struct conf *conf, const char *name, struct kvs_
 	size_t         i;
 
 	value_show(name, "", shown);
-	if (strncmp(name, "--", 2) != 0)
+	if (strncmp(name, "--", 2) != 0) {
 		return err_set(err, KVS_E_INVALID,
 			       "\"%s\" is not expected here; flags begin with --", shown);
+	}
 	nearest_init(&nearest, name);
 	nearest_offer(&nearest, CONFIG_FLAG);
 	for (i = 0; i < conf->option_count; i++)
@@ -112,9 +113,10 @@ int flags_split(const struct conf *conf, int argc, char **argv, const char **tex
 
 		if (option == conf->option_count && strcmp(flag.name, CONFIG_FLAG) != 0)
 			return refuse_unknown(conf, flag.name, err);
-		if (*slot)
+		if (*slot) {
 			return err_set(err, KVS_E_INVALID, "%s: given twice; use it once",
 				       flag.name);
+		}
 		rc = take_text(conf, option, &flag, argc, argv, &at, slot, err);
 		if (rc < 0)
 			return rc;

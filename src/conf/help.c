@@ -96,8 +96,9 @@ void conf_print(const struct conf *conf, FILE *out)
 		name_width = name > name_width ? name : name_width;
 		value_width = value > value_width ? value : value_width;
 	}
-	for (i = 0; i < conf->option_count; i++)
+	for (i = 0; i < conf->option_count; i++) {
 		fprintf(out, "%-*s = %-*s  (%s)\n", (int)name_width, conf->options[i].name,
 			(int)value_width, value_format(&conf->options[i], &conf->values[i], buffer),
 			source[conf->values[i].source]);
+	}
 }

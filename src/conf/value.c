@@ -148,9 +148,10 @@ static int check_range(const struct conf_option *option, const struct value_orig
 	if (number >= option->min && (number <= option->max || option->max <= 0))
 		return 0;
 	format_bound(option, option->min, low);
-	if (option->max <= 0)
+	if (option->max <= 0) {
 		return err_set(err, KVS_E_INVALID, "%s: %s is too small; use at least %s",
 			       origin->label, origin->shown, low);
+	}
 	return err_set(err, KVS_E_INVALID, "%s: %s is out of range; use %s to %s", origin->label,
 		       origin->shown, low, format_bound(option, option->max, high));
 }

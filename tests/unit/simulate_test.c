@@ -51,11 +51,12 @@ static void expect(const char *policy, uint64_t capacity, const char *const *pro
 
 	for (; *hits; hits++, prompts++) {
 		feed(sim, *prompts, SOURCE_PAGE_TOKENS);
-		if (simulate_counts(sim).hit_blocks - before != (uint64_t)(*hits - '0'))
+		if (simulate_counts(sim).hit_blocks - before != (uint64_t)(*hits - '0')) {
 			fail_msg("%s of %llu: %s hits %llu, not %c", policy,
 				 (unsigned long long)capacity, *prompts,
 				 (unsigned long long)(simulate_counts(sim).hit_blocks - before),
 				 *hits);
+		}
 		before = simulate_counts(sim).hit_blocks;
 	}
 	simulate_close(sim);
@@ -207,9 +208,10 @@ static void compare(const char *policy, uint32_t capacity, uint64_t seed)
 		simulate_hash(&request, hashes);
 		assert_int_equal(simulate_request(sim, &request, hashes, NULL), 0);
 		hits += naive_request(&naive, ids, request.page_count);
-		if (simulate_counts(sim).hit_blocks != hits)
+		if (simulate_counts(sim).hit_blocks != hits) {
 			fail_msg("%s of %u, seed %llu, request %u", policy, capacity,
 				 (unsigned long long)seed, r);
+		}
 		simulate_audit(sim);
 	}
 	simulate_close(sim);

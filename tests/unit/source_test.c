@@ -373,9 +373,10 @@ static void a_partial_page_has_an_id_of_its_own(void **state)
 
 	(void)state;
 	while (source_next(source, &request, NULL) == 1) {
-		if (request.input_tokens % SOURCE_PAGE_TOKENS != 0)
+		if (request.input_tokens % SOURCE_PAGE_TOKENS != 0) {
 			sample.partial_ids[sample.partial_count++] =
 				request.page_ids[request.page_count - 1];
+		}
 	}
 	source_close(source);
 	qsort(sample.partial_ids, sample.partial_count, sizeof(uint64_t), by_value);
