@@ -45,20 +45,14 @@ size_t arena_part_bytes(size_t block_bytes, uint32_t block_count)
 		return 0;
 	per_slice = ARENA_SLICE_BYTES / stride;
 	slice_rest = ARENA_SLICE_BYTES - per_slice * stride;
-	/*
-	 * Up to the first whole place, the places, and the rest of every slice that the part may
-	 * leave.
-	 */
+	/* Up to the first whole place, the places, and the rest of every slice that the part may leave. */
 	return stride - ARENA_ALIGN + block_count * stride +
 	       ((block_count - 1) / per_slice + 1) * slice_rest;
 }
 
 int arena_open_with(size_t bytes, unsigned flags, struct arena **ret_arena, struct kvs_error *err)
 {
-	/*
-	 * Locking more than there is would get the process killed; lazily mapped bytes need not
-	 * exist.
-	 */
+	/* Locking more than there is would get the process killed; lazily mapped bytes need not exist. */
 	const uint64_t memory_bytes = flags & ARENA_LAZY ? PTRDIFF_MAX : os_memory_bytes();
 	struct arena  *arena;
 	char           asked[32], had[32];
@@ -213,6 +207,7 @@ void arena_audit(const struct arena *arena)
 		const struct arena_part *const part = &arena->parts[i];
 		const uint8_t *const           first = part->base + block_offset(part, 0);
 
+		KVS_ASSERT(first >= arena->region.base);
 		KVS_ASSERT_CMP(first - arena->region.base, >=, end);
 		KVS_ASSERT_CMP(part->blocks_per_slice * part->stride, <=, ARENA_SLICE_BYTES);
 		end = part_end(arena, part);
