@@ -132,10 +132,7 @@ uint32_t evict_line_victim(struct evict *evict, evict_may *may, void *ctx)
 	return evict_first(evict, 0, may, ctx);
 }
 
-/*
- * Owners take the lowest free slot, so slots come into use in order and this loop runs once for
- * each.
- */
+/* Owners take the lowest free slot, so slots come into use in order and this loop runs once for each. */
 static void make_known(struct evict *evict, uint32_t slot)
 {
 	for (; evict->known <= slot; evict->known++)

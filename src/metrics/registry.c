@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Registration: everything that could spoil the text is refused here, so that writing it cannot
- * fail.
- */
+/* Registration: everything that could spoil the text is refused here, so that writing it cannot fail. */
 #include "metrics/registry.h"
 
 #include <errno.h>

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The Prometheus text, version 0.0.4: families in order of their first registration, each in one
- * piece.
- */
+/* The Prometheus text, version 0.0.4: families in order of their first registration, each in one piece. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -129,6 +126,7 @@ size_t metrics_text(const struct metrics *metrics, char *buffer, size_t buffer_b
 	struct out     out = { .buffer = buffer, .bytes = buffer_bytes };
 	uint32_t       i;
 
+	/* A registry without metrics has a text too: the terminator. */
 	emit(&out, "%s", "");
 	for (i = 0; i < metrics->count; i++) {
 		if (!names_family_before(metrics, i))

@@ -215,10 +215,7 @@ static void prepare(struct sched *sched, uint32_t slot, uint64_t now_ns)
 	request->prepared = true;
 	if (request->reusable - local.host_end < sched->options.extension_min)
 		return;
-	/*
-	 * A use of all that is here, beyond the gap too: making room for what is missing must not
-	 * evict it.
-	 */
+	/* A use of all that is here, beyond the gap too: what is missing must not evict it. */
 	coord_touch(&sched->coord, request->keys, request->reusable);
 	coord_settle(&sched->coord, request->keys, request->reusable, sched->scratch);
 	request->considered = true;
@@ -255,10 +252,7 @@ static void run(struct sched *sched, uint32_t slot)
 	};
 }
 
-/*
- * Ordinary admission: the real cache decides what is reused.  False when the Device has no room
- * now.
- */
+/* Ordinary admission: the real cache decides what is reused.  False when the Device has no room now. */
 static bool admit(struct sched *sched, uint32_t slot)
 {
 	struct request *const request = &sched->requests[slot];
@@ -288,10 +282,7 @@ static bool admit(struct sched *sched, uint32_t slot)
 	return true;
 }
 
-/*
- * In order of arrival; the first that finds no room stops admission, so that nobody overtakes it
- * for ever.
- */
+/* In order of arrival; the first that finds no room stops admission, so that nobody overtakes it for ever. */
 static void serve_waiting(struct sched *sched, uint64_t now_ns)
 {
 	bool     room = true;
@@ -358,10 +349,7 @@ void sched_copied(struct sched *sched, uint32_t tier_ticket)
 		KVS_ASSERT_CMP(sched->requests[ticket->request].state, ==, REQUEST_LOADING);
 		sched->ready[sched->ready_count++] = ticket->request;
 	} else {
-		/*
-		 * The Host has these pages only now; unsettled, a chain would leave from its
-		 * beginning.
-		 */
+		/* The Host has these pages only now; unsettled, a chain would leave from its beginning. */
 		coord_settle(&sched->coord, ticket->keys, ticket->key_count, sched->scratch);
 		for (i = 0; sched->options.with_store && i < ticket->pair_count; i++)
 			transfer_offer(&sched->transfer, &ticket->keys[ticket->pairs[i].page]);

@@ -148,10 +148,7 @@ static uint32_t small_victim(struct world *w, uint32_t pins)
 	return SLOT_NONE;
 }
 
-/*
- * Rounds over the main queue: each lets who has uses left go to the end, one poorer; the fourth
- * finds none.
- */
+/* Each round over the main queue sends who has uses left to the end, one poorer; the fourth finds none. */
 static uint32_t main_victim(struct world *w, uint32_t pins)
 {
 	struct queue *queue = &w->queues[1];

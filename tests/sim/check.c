@@ -163,10 +163,7 @@ static void check_host_pins(struct sim *sim)
 	uint32_t                     refs[64] = { 0 };
 	uint32_t                     i, j;
 
-	/*
-	 * D2H tickets begun since the last round are not in a plan yet: nobody out here knows their
-	 * blocks.
-	 */
+	/* D2H tickets begun since the last round are in no plan yet: nobody out here knows their blocks. */
 	if (sched_load(sim->sched).copies != sim->copy_count)
 		return;
 	KVS_ASSERT_CMP(sim->host.block_count, <=, ARRAY_COUNT(refs));
@@ -218,10 +215,7 @@ static void check_open_ops(struct sim *sim)
 		     sim->exec.stuck_count, sim->doubts);
 }
 
-/*
- * One row of every published block a step: all rows come round, and a stray write hits all of a
- * block.
- */
+/* One row of every published block a step: all rows come round, and a stray write hits all of a block. */
 static void check_published(struct sim *sim, const struct stratum *stratum)
 {
 	const uint32_t row = (uint32_t)(sim->world.step % BLOCK_ROWS);

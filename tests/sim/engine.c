@@ -10,10 +10,7 @@
 
 /* --- clients ---------------------------------------------------------------------------------- */
 
-/*
- * A path down the tree, rather long; three of four children are the first, so that prefixes meet
- * again.
- */
+/* A path down the tree, rather long; three of four children are the first, so that prefixes meet again. */
 static void draw_prompt(struct sim *sim, struct sim_request *request, int32_t *tokens)
 {
 	const uint32_t some = (uint32_t)world_draw(&sim->world, sim->options.page_max);

@@ -18,10 +18,7 @@ void faults_draw(struct sim *sim)
 	int                fault;
 
 	for (fault = 0; fault < FAULT_COUNT; fault++) {
-		/*
-		 * Weights of any order of magnitude: rare faults meet in other ways than frequent
-		 * ones.
-		 */
+		/* Weights of any order of magnitude: rare faults meet in other ways than frequent ones. */
 		if (prng_chance(prng, 1, 2))
 			sim->faults.weight[fault] = (uint32_t)world_draw(
 				&sim->world, UINT64_C(4) << world_draw(&sim->world, 8));

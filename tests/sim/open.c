@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A run from its seed: sizes small enough that everything is short of something, faults for a
- * while, then rest.
- */
+/* A run from its seed: everything is short of something, faults for a while, then rest. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,10 +10,7 @@
 #include "base/digest.h"
 #include "sim.h"
 
-/*
- * The world of the run under way, for those who come without one: the panic hook and the
- * sanitizers.
- */
+/* The world of the run under way, for those who come without one: the panic hook and the sanitizers. */
 static struct world *watched;
 
 /* Present only where a sanitizer is linked in. */
