@@ -60,11 +60,12 @@ int arena_open_with(size_t bytes, unsigned flags, struct arena **ret_arena, stru
 
 	if (bytes == 0)
 		return err_set(err, KVS_E_INVALID, "arena: 0 bytes hold no block");
-	if (bytes > memory_bytes)
+	if (bytes > memory_bytes) {
 		return err_set(err, -ENOMEM,
 			       "arena: %s is more than all memory of this machine or container, %s",
 			       units_format_size(bytes, asked),
 			       units_format_size(memory_bytes, had));
+	}
 	arena = calloc(1, sizeof(*arena));
 	if (!arena)
 		return err_set(err, -ENOMEM, "arena: no memory for its own record");
@@ -132,10 +133,11 @@ static size_t part_end(const struct arena *arena, const struct arena_part *part)
 
 static int check_part(size_t block_bytes, uint32_t block_count, struct kvs_error *err)
 {
-	if (!block_bytes_valid(block_bytes))
+	if (!block_bytes_valid(block_bytes)) {
 		return err_set(err, KVS_E_INVALID,
 			       "block_bytes: %zu is not a multiple of %u up to %zu", block_bytes,
 			       ARENA_ALIGN, ARENA_SLICE_BYTES - ARENA_TRAILER_BYTES);
+	}
 	if (block_count == 0)
 		return err_set(err, KVS_E_INVALID, "block_count: 0 is less than 1");
 	return 0;
@@ -150,17 +152,19 @@ int arena_carve(struct arena *arena, size_t block_bytes, uint32_t block_count,
 
 	if (rc)
 		return rc;
-	if (arena->part_count == ARENA_PARTS_MAX)
+	if (arena->part_count == ARENA_PARTS_MAX) {
 		return err_set(err, KVS_E_FULL,
 			       "arena: it has %d parts, the most it can be cut into",
 			       ARENA_PARTS_MAX);
+	}
 	part = part_at(arena, block_bytes, block_count);
 	end = part_end(arena, &part);
-	if (end > arena->region.report.bytes)
+	if (end > arena->region.report.bytes) {
 		return err_set(err, KVS_E_FULL,
 			       "block_count: %u of %zu bytes need %zu bytes, %zu are free",
 			       block_count, block_bytes, end - arena->used,
 			       arena->region.report.bytes - arena->used);
+	}
 	arena->used = end;
 	arena->parts[arena->part_count++] = part;
 	*ret_part = part;

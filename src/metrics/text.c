@@ -71,11 +71,12 @@ static void emit_summary(struct out *out, const struct metrics *metrics,
 	for (i = 0; i < ARRAY_COUNT(quantiles); i++) {
 		emit_name(out, metrics, metric, "", quantiles[i].label);
 		/* The format's word for a quantile of nothing. */
-		if (count == 0)
+		if (count == 0) {
 			emit(out, "NaN\n");
-		else
+		} else {
 			emit_scaled(out, metric,
 				    histogram_percentile(histogram, quantiles[i].percent));
+		}
 	}
 	emit_name(out, metrics, metric, "_sum", "");
 	emit_scaled(out, metric, sum);

@@ -229,9 +229,10 @@ static void settle_some(struct world *w, uint64_t seed)
 
 	prng_seed(&prng, seed);
 	count = (uint32_t)prng_below(&prng, SLOTS);
-	for (i = 0; i < count; i++)
+	for (i = 0; i < count; i++) {
 		chain[i] = prng_chance(&prng, 1, 10) ? SLOT_NONE
 						     : (uint32_t)prng_below(&prng, SLOTS);
+	}
 	evict_settle(w->evict, chain, count);
 	model_settle(w, chain, count);
 }

@@ -787,14 +787,16 @@ static void every_outcome_and_drop_has_a_name_of_its_own(void **state)
 
 	(void)state;
 	for (i = 0; i < TRANSFER_OUTCOME_COUNT; i++) {
-		for (j = 0; j < i; j++)
+		for (j = 0; j < i; j++) {
 			assert_string_not_equal(transfer_outcome_name((enum transfer_outcome)i),
 						transfer_outcome_name((enum transfer_outcome)j));
+		}
 	}
 	for (i = 0; i < TRANSFER_DROP_COUNT; i++) {
-		for (j = 0; j < i; j++)
+		for (j = 0; j < i; j++) {
 			assert_string_not_equal(transfer_drop_name((enum transfer_drop)i),
 						transfer_drop_name((enum transfer_drop)j));
+		}
 	}
 }
 
