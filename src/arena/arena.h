@@ -39,8 +39,8 @@ struct arena_report {
 	enum arena_pages pages;        /* what the kernel granted or was advised */
 	bool             locked;       /* mlock succeeded: never swapped */
 	bool             no_fork;      /* MADV_DONTFORK succeeded */
-	bool registrable; /* RLIMIT_MEMLOCK (or the privilege) allows registering every slice for fixed I/O */
-	char note[160];   /* one sentence on what could not be had and why; "" when all was */
+	bool             registrable;  /* RLIMIT_MEMLOCK or privilege allows registering every slice */
+	char             note[160];    /* one sentence on what could not be had and why; "" when all was */
 };
 
 struct arena;
@@ -65,10 +65,7 @@ struct arena_part {
 size_t arena_part_bytes(size_t block_bytes, uint32_t block_count);
 
 enum arena_flag {
-	/*
-	 * No hugetlb, no lock: each page is had at its first touch.  For tools that map much and
-	 * touch little.
-	 */
+	/* No hugetlb, no lock, pages at first touch: for tools that map much and touch little. */
 	ARENA_LAZY = 1 << 0
 };
 
@@ -96,7 +93,7 @@ void arena_retain(struct arena *arena);
  * Cut a part off the free front of the arena.
  *
  * Errors  KVS_E_INVALID  block_bytes is 0, no multiple of 4 KiB, or larger than a slice holds;
- *         block_count is 0;
+ *                        block_count is 0;
  *         KVS_E_FULL     not enough room left or too many parts; the sentence has needed and free
  *                        bytes.
  */

@@ -26,10 +26,7 @@ struct coord {
 	struct stratum      host;
 };
 
-/*
- * Both ends are absolute page counts: Device holds [0, device_end), Host supplies [device_end,
- * host_end).
- */
+/* Both ends are absolute page counts: Device holds [0, device_end), Host supplies [device_end, host_end). */
 struct coord_probe {
 	uint32_t device_end;
 	uint32_t host_end;
@@ -58,10 +55,7 @@ int coord_admit(struct coord *coord, const struct kvs_key *keys, uint32_t key_co
 /* A use of each of these pages in every stratum that holds it. */
 void coord_touch(struct coord *coord, const struct kvs_key *keys, uint32_t key_count);
 
-/*
- * A request used or published these pages, prefix first: settle both eviction orders.  scratch
- * holds key_count.
- */
+/* A request used or published these pages, prefix first: settle both orders.  scratch holds key_count. */
 void coord_settle(struct coord *coord, const struct kvs_key *keys, uint32_t key_count,
 		  uint32_t *scratch);
 

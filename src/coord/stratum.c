@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * See stratum.h.  idle_count moves exactly where a published block's count crosses between one and
- * two.
- */
+/* See stratum.h.  idle_count moves exactly where a published block's count crosses between one and two. */
 #include "coord/stratum.h"
 
 #include <errno.h>

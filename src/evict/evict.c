@@ -50,16 +50,19 @@ int evict_open(const char *name, uint32_t capacity, struct evict **ret_evict, st
 	struct evict              *evict;
 	uint8_t                    q;
 
-	if (!policy)
+	if (!policy) {
 		return err_set(err, KVS_E_INVALID, "policy: \"%.40s\" is not known; use one of:%s",
 			       name, known_words);
-	if (capacity == 0 || capacity > EVICT_CAPACITY_MAX)
+	}
+	if (capacity == 0 || capacity > EVICT_CAPACITY_MAX) {
 		return err_set(err, KVS_E_INVALID, "capacity: %u blocks; use 1 to %u", capacity,
 			       EVICT_CAPACITY_MAX);
+	}
 	evict = calloc(1, sizeof(*evict));
-	if (!evict)
+	if (!evict) {
 		return err_set(err, -ENOMEM, "capacity: no memory for the order of %u blocks",
 			       capacity);
+	}
 	evict->policy = policy;
 	evict->capacity = capacity;
 	for (q = 0; q < EVICT_QUEUES; q++)
@@ -132,15 +135,13 @@ uint32_t evict_line_victim(struct evict *evict, evict_may *may, void *ctx)
 	return evict_first(evict, 0, may, ctx);
 }
 
-/*
- * Owners take the lowest free slot, so slots come into use in order and this loop runs once for
- * each.
- */
+/* Owners take the lowest free slot, so slots come into use in order and this loop runs once for each. */
 static void make_known(struct evict *evict, uint32_t slot)
 {
-	for (; evict->known <= slot; evict->known++)
+	for (; evict->known <= slot; evict->known++) {
 		evict->links[evict->known] = (struct link){ .prev = evict->known,
 							    .next = evict->known };
+	}
 }
 
 void evict_insert(struct evict *evict, uint32_t slot, uint64_t hash)

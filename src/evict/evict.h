@@ -48,20 +48,14 @@ int  evict_open(const char *name, uint32_t capacity, struct evict **ret_evict,
 		struct kvs_error *err);
 void evict_close(struct evict *evict);
 
-/*
- * slot must be absent.  hash names its content: s3fifo remembers it after eviction; the others
- * ignore it.
- */
+/* slot must be absent.  hash names its content: s3fifo remembers it after eviction; the others ignore it. */
 void evict_insert(struct evict *evict, uint32_t slot, uint64_t hash);
 /* A use of a present slot. */
 void evict_touch(struct evict *evict, uint32_t slot);
 /* slot leaves for a reason of its owner's: it is not remembered. */
 void evict_remove(struct evict *evict, uint32_t slot);
 
-/*
- * A request has used or inserted these slots, prefix first; absent ones are skipped.  Only lru-leaf
- * acts.
- */
+/* A request has used or inserted these slots, prefix first; absent ones are skipped.  Only lru-leaf acts. */
 void evict_settle(struct evict *evict, const uint32_t *slots, uint32_t count);
 
 typedef bool evict_may(void *ctx, uint32_t slot);

@@ -18,10 +18,7 @@
 /* Length and digest of the prior, and the token count. */
 #define HEAD_BYTES (4 + SHA256_BYTES + 4)
 
-/*
- * Raised when equal identities must no longer mean equal objects: the chain or what blocks hold
- * changed.
- */
+/* Raised when equal identities must no longer mean equal objects: the chain or what blocks hold changed. */
 #define COMPATIBILITY_EPOCH 1u
 
 static_assert(sizeof(struct kvs_key) == 56, "keys are hashed and compared as bytes: no padding");

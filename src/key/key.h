@@ -48,10 +48,7 @@ void prefix_hash_chain(const struct prefix_hash *prior, const int32_t *tokens, u
  */
 uint32_t prefix_reusable_pages(uint32_t token_count, uint32_t page_tokens, uint32_t replay_tokens);
 
-/*
- * A namespace from a deployment's identity text: SHA-256 of "kvs", the compatibility epoch and the
- * text.
- */
+/* A namespace from a deployment's identity text: SHA-256 of "kvs", the compatibility epoch and the text. */
 void key_namespace(const char *identity, struct kvs_namespace *ret_space);
 
 void key_make(const struct kvs_namespace *space, const struct prefix_hash *hash, uint32_t group,

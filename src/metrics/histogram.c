@@ -38,10 +38,7 @@ static uint64_t upper_edge(uint32_t bucket)
 	return ((uint64_t)(HISTOGRAM_STEPS + step) << shift) + ((UINT64_C(1) << shift) - 1);
 }
 
-/*
- * Relaxed: a value stands alone, nothing is published through it.  Load and store: there is one
- * writer.
- */
+/* Relaxed: a value stands alone, nothing is published through it.  Load and store: there is one writer. */
 static uint64_t get(const _Atomic uint64_t *cell)
 {
 	return atomic_load_explicit(cell, memory_order_relaxed);

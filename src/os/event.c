@@ -62,10 +62,7 @@ int os_epoll_add(int epoll_fd, int fd, uint64_t tag)
 	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
 }
 
-/*
- * Rounded up, so that a loop that sleeps until a deadline does not spin through the last
- * millisecond.
- */
+/* Rounded up, so that a loop that sleeps until a deadline does not spin through the last millisecond. */
 static int timeout_ms(uint64_t deadline_ns)
 {
 	const uint64_t now = os_now_ns();
@@ -77,8 +74,7 @@ static int timeout_ms(uint64_t deadline_ns)
 
 int os_epoll_wait(int epoll_fd, uint64_t *ret_tags, int count, uint64_t timeout_ns)
 {
-	const uint64_t     now = os_now_ns();
-	const uint64_t     until = timeout_ns < INT64_MAX - now ? now + timeout_ns : INT64_MAX;
+	const uint64_t     until = os_until_ns(timeout_ns);
 	const int          most = count < BATCH_MAX ? count : BATCH_MAX;
 	struct epoll_event events[BATCH_MAX];
 	int                ready, i;
@@ -96,10 +92,7 @@ int os_epoll_wait(int epoll_fd, uint64_t *ret_tags, int count, uint64_t timeout_
 
 void os_close(int fd)
 {
-	/*
-	 * Linux frees the number even when close is interrupted: trying again could close somebody
-	 * else's.
-	 */
+	/* Linux frees the number even when close is interrupted: trying again could close somebody else's. */
 	if (fd >= 0)
 		(void)close(fd);
 }

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Files by position: whole transfers or an error, and one lock that the I/O's own descriptor
- * carries.
- */
+/* Files by position: whole transfers or an error, and one lock that the I/O's own descriptor carries. */
 #include "os/os.h"
 
 #include <errno.h>
@@ -56,10 +53,7 @@ int os_file_write(int fd, const void *buffer, size_t bytes, uint64_t offset)
 			continue;
 		if (done < 0)
 			return -errno;
-		/*
-		 * No file system should, but one that takes nothing and names no reason must not
-		 * hold us here.
-		 */
+		/* One that takes nothing and names no reason must not hold us here. */
 		if (done == 0)
 			return -EIO;
 		at += done;
@@ -71,10 +65,7 @@ int os_file_write(int fd, const void *buffer, size_t bytes, uint64_t offset)
 
 int os_file_size(int fd, uint64_t *ret_bytes)
 {
-	/*
-	 * Unlike fstat, seeking also knows the size of a block device.  Nothing here uses the file
-	 * position.
-	 */
+	/* Unlike fstat, seeking knows the size of a block device too; nothing here uses the position. */
 	const off_t end = lseek(fd, 0, SEEK_END);
 
 	if (end < 0)

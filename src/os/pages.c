@@ -108,10 +108,7 @@ static bool read_setting(const char *path, char *ret_text, size_t text_bytes)
 	return true;
 }
 
-/*
- * The setting lists all choices with the one in force in brackets; a kernel without it has no such
- * pages.
- */
+/* The setting lists all choices with the one in force in brackets; a kernel without it has no such pages. */
 bool os_pages_shared_huge(void)
 {
 	char text[128];
@@ -154,4 +151,12 @@ uint64_t os_memlock_limit(void)
 	if (getrlimit(RLIMIT_MEMLOCK, &limit) < 0)
 		return 0;
 	return limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur;
+}
+
+uint64_t os_peak_rss_bytes(void)
+{
+	struct rusage usage;
+
+	/* Linux counts ru_maxrss in KiB. */
+	return getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_maxrss * 1024 : 0;
 }

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Ctrl-C for programs: the first asks to stop, the second ends at once.  The library never calls
- * this.
- */
+/* Ctrl-C for programs: the first asks to stop, the second ends at once.  The library never calls this. */
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>

@@ -82,9 +82,10 @@ int sched_open(const struct sched_options *options, const struct arena_part *hos
 	rc = coord_open(&sched->coord, &options->coord, err);
 	if (rc == 0 && options->with_store)
 		rc = transfer_open(&sched->transfer, &options->transfer, &sched->coord, host, err);
-	if (rc == 0)
+	if (rc == 0) {
 		rc = tier_open(&sched->tier, &sched->coord, copy_ticket_max(options),
 			       options->page_max, err);
+	}
 	if (rc == 0) {
 		rc = open_tables(sched);
 		if (rc < 0)
@@ -130,16 +131,18 @@ int sched_submit(struct sched *sched, uint64_t id, const int32_t *tokens, uint64
 
 	if (token_count == 0)
 		return err_set(err, KVS_E_INVALID, "tokens: a request needs at least one");
-	if (token_count > room)
+	if (token_count > room) {
 		return err_set(
 			err, KVS_E_INVALID,
 			"tokens: %llu are too many for one request, which holds %llu in %u blocks",
 			(unsigned long long)token_count, (unsigned long long)room,
 			sched->options.page_max);
+	}
 	slot = slots_acquire(&sched->slots);
-	if (slot == SLOT_NONE)
+	if (slot == SLOT_NONE) {
 		return err_set(err, KVS_E_FULL, "requests: %u are in already",
 			       sched->options.request_max);
+	}
 	request_begin(&sched->requests[slot], &sched->options, id, tokens, token_count);
 	list_push_tail(&sched->waiting, sched->links, slot);
 	*ret_request = slot;
@@ -215,10 +218,7 @@ static void prepare(struct sched *sched, uint32_t slot, uint64_t now_ns)
 	request->prepared = true;
 	if (request->reusable - local.host_end < sched->options.extension_min)
 		return;
-	/*
-	 * A use of all that is here, beyond the gap too: making room for what is missing must not
-	 * evict it.
-	 */
+	/* A use of all that is here, beyond the gap too: what is missing must not evict it. */
 	coord_touch(&sched->coord, request->keys, request->reusable);
 	coord_settle(&sched->coord, request->keys, request->reusable, sched->scratch);
 	request->considered = true;
@@ -233,10 +233,11 @@ static void count_fetched(struct sched *sched, struct request *request)
 {
 	uint32_t i;
 
-	for (i = request->hit.device_end; i < request->hit.host_end; i++)
+	for (i = request->hit.device_end; i < request->hit.host_end; i++) {
 		request->fetched += sched->options.with_store &&
 				    transfer_fetched(&sched->transfer, request->lease_id,
 						     request->sources[i]);
+	}
 }
 
 static void run(struct sched *sched, uint32_t slot)
@@ -255,10 +256,7 @@ static void run(struct sched *sched, uint32_t slot)
 	};
 }
 
-/*
- * Ordinary admission: the real cache decides what is reused.  False when the Device has no room
- * now.
- */
+/* Ordinary admission: the real cache decides what is reused.  False when the Device has no room now. */
 static bool admit(struct sched *sched, uint32_t slot)
 {
 	struct request *const request = &sched->requests[slot];
@@ -288,10 +286,7 @@ static bool admit(struct sched *sched, uint32_t slot)
 	return true;
 }
 
-/*
- * In order of arrival; the first that finds no room stops admission, so that nobody overtakes it
- * for ever.
- */
+/* In order of arrival; the first that finds no room stops admission, so that nobody overtakes it for ever. */
 static void serve_waiting(struct sched *sched, uint64_t now_ns)
 {
 	bool     room = true;
@@ -358,10 +353,7 @@ void sched_copied(struct sched *sched, uint32_t tier_ticket)
 		KVS_ASSERT_CMP(sched->requests[ticket->request].state, ==, REQUEST_LOADING);
 		sched->ready[sched->ready_count++] = ticket->request;
 	} else {
-		/*
-		 * The Host has these pages only now; unsettled, a chain would leave from its
-		 * beginning.
-		 */
+		/* The Host has these pages only now; unsettled, a chain would leave from its beginning. */
 		coord_settle(&sched->coord, ticket->keys, ticket->key_count, sched->scratch);
 		for (i = 0; sched->options.with_store && i < ticket->pair_count; i++)
 			transfer_offer(&sched->transfer, &ticket->keys[ticket->pairs[i].page]);
@@ -378,9 +370,10 @@ void sched_finished(struct sched *sched, uint32_t slot, struct sched_result *ret
 	uint32_t              i;
 
 	KVS_ASSERT_CMP(request->state, ==, REQUEST_RUNNING);
-	for (i = request->hit.device_end; i < request->key_count; i++)
+	for (i = request->hit.device_end; i < request->key_count; i++) {
 		request->table[i] = stratum_publish(&coord->device, &request->keys[i],
 						    request->table[i]);
+	}
 	store = tier_store(&sched->tier, request->keys, request->table, request->key_count);
 	if (store != SLOT_NONE)
 		sched->stores[sched->store_count++] = store;

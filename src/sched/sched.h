@@ -37,9 +37,9 @@ struct sched_options {
 
 /* What the engine computes for one request: pages [hit_pages, page_count) of its table. */
 struct sched_row {
-	uint32_t        request;     /* slot, the engine's handle until sched_finished() */
-	uint64_t        id;          /* the caller's */
-	const uint32_t *table;       /* Device block of each page */
+	uint32_t        request;      /* slot, the engine's handle until sched_finished() */
+	uint64_t        id;           /* the caller's */
+	const uint32_t *table;        /* Device block of each page */
 	uint32_t        page_count;
 	uint32_t        device_pages; /* hits already on the Device: [0, device_pages) */
 	uint32_t        hit_pages;    /* restored through the Host: [device_pages, hit_pages) */
@@ -60,8 +60,7 @@ enum sched_origin { ORIGIN_DEVICE, ORIGIN_HOST, ORIGIN_STORE, ORIGIN_RECOMPUTED,
 struct sched_result {
 	uint64_t              id;
 	uint64_t              token_count;
-	uint32_t
-		pages[ORIGIN_COUNT]; /* sum: the pages of the prompt, a partial last one included */
+	uint32_t              pages[ORIGIN_COUNT];  /* sum: the prompt's pages, a partial last one included */
 	uint64_t              tokens[ORIGIN_COUNT];
 	bool                  considered;           /* the store was asked or would have been: see outcome */
 	enum transfer_outcome outcome;
@@ -92,10 +91,7 @@ bool sched_abort(struct sched *sched, uint32_t request);
 /* One round.  The plan is the scheduler's, valid until the next call. */
 void sched_next(struct sched *sched, uint64_t now_ns, const struct sched_plan **ret_plan);
 
-/*
- * What happened since: at most one fact an op, each checked by fact_check() at the edge where it
- * came in.
- */
+/* What happened since: at most one fact an op, each checked by fact_check() at the edge where it came in. */
 void sched_fact(struct sched *sched, const struct fact *fact);
 void sched_copied(struct sched *sched, uint32_t tier_ticket);
 void sched_finished(struct sched *sched, uint32_t request, struct sched_result *ret_result);
@@ -104,10 +100,7 @@ int  sched_notice(struct sched *sched, const struct retirement_notice *notice);
 /* The copies of a ticket named by a plan. */
 const struct tier_ticket *sched_copy(const struct sched *sched, uint32_t tier_ticket);
 
-/*
- * Requests in, storage transactions and copies in flight, blocks that wait for a put and blocks
- * being put.
- */
+/* Requests in, storage transactions and copies in flight, blocks that wait for a put and blocks being put. */
 struct sched_load {
 	uint32_t requests;
 	uint32_t transfers;
@@ -117,10 +110,7 @@ struct sched_load {
 };
 struct sched_load sched_load(const struct sched *sched);
 
-/*
- * The earliest soft deadline of a waiting request: how long the caller may sleep.  UINT64_MAX when
- * none waits.
- */
+/* When the earliest soft deadline ends: how long the caller may sleep.  UINT64_MAX when none waits. */
 uint64_t sched_wake_ns(const struct sched *sched);
 
 /* Facts that sched_fact() takes before the next round; whether bytes are in doubt. */
@@ -132,8 +122,8 @@ bool     sched_quarantined(const struct sched *sched);
  */
 void sched_discard_backups(struct sched *sched);
 
-const struct transfer *sched_transfer(
-	const struct sched *sched); /* NULL without a store; for reports */
+/* For reports; without a store the manager is NULL. */
+const struct transfer *sched_transfer(const struct sched *sched);
 const struct coord    *sched_coord(const struct sched *sched);
 uint64_t               sched_unstored(const struct sched *sched);
 

@@ -52,9 +52,10 @@ uint32_t tier_load(struct tier *tier, uint32_t request, const uint32_t *device_b
 	tier->tickets[slot].kind = TIER_LOAD;
 	tier->tickets[slot].request = request;
 	tier->tickets[slot].pair_count = count;
-	for (i = 0; i < count; i++)
+	for (i = 0; i < count; i++) {
 		tier->tickets[slot].pairs[i] = (struct tier_pair){ device_blocks[i], host_blocks[i],
 								   i };
+	}
 	return slot;
 }
 

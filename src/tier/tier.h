@@ -28,8 +28,8 @@ struct tier_ticket {
 	uint32_t          request;    /* LOAD: who waits for the fence */
 	uint32_t          pair_count;
 	struct tier_pair *pairs;
-	uint32_t          key_count;  /* STORE: */
-	struct kvs_key   *keys;       /* the whole prompt's, those that are not copied included */
+	uint32_t          key_count;
+	struct kvs_key   *keys;       /* STORE: the whole prompt's, those that are not copied included */
 };
 
 struct tier {
@@ -44,10 +44,7 @@ int  tier_open(struct tier *tier, struct coord *coord, uint32_t ticket_max, uint
 	       struct kvs_error *err);
 void tier_close(struct tier *tier);
 
-/*
- * Take over the caller's references on count Host blocks.  The ticket; SLOT_NONE when none is free
- * (nothing taken).
- */
+/* Take over the caller's references on count Host blocks.  SLOT_NONE, nothing taken: no ticket is free. */
 uint32_t tier_load(struct tier *tier, uint32_t request, const uint32_t *device_blocks,
 		   const uint32_t *host_blocks, uint32_t count);
 

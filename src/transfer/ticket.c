@@ -26,10 +26,7 @@ static void end(struct transfer *transfer, struct ticket *ticket, const struct f
 	transfer_ticket_end(transfer, ticket);
 }
 
-/*
- * The op may still be queued: a cancel frees its place at once.  If it runs, only its fact ends the
- * ticket.
- */
+/* A cancel frees the place of an op that is still queued; of one that runs only its fact ends the ticket. */
 static void orphan(struct transfer *transfer, struct ticket *ticket, const struct fact *fact)
 {
 	const struct op cancel = { .op_id = ticket->op.op_id, .kind = OP_CANCEL };

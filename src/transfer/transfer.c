@@ -11,17 +11,20 @@ static int check_limits(const struct transfer_limits *limits, struct kvs_error *
 {
 	if (limits->op_credits == 0)
 		return err_set(err, KVS_E_INVALID, "op_credits: 0 admits nothing; use at least 1");
-	if (limits->host_credits == 0)
+	if (limits->host_credits == 0) {
 		return err_set(err, KVS_E_INVALID,
 			       "host_credits: 0 admits nothing; use at least 1");
-	if (limits->keys_max == 0 || limits->keys_max > OP_KEYS_MAX)
+	}
+	if (limits->keys_max == 0 || limits->keys_max > OP_KEYS_MAX) {
 		return err_set(err, KVS_E_INVALID,
 			       "keys of one read: %u is out of range; use 1 to %u",
 			       limits->keys_max, OP_KEYS_MAX);
-	if (limits->put_keys_max == 0 || limits->put_keys_max > limits->keys_max)
+	}
+	if (limits->put_keys_max == 0 || limits->put_keys_max > limits->keys_max) {
 		return err_set(err, KVS_E_INVALID,
 			       "keys of one put: %u is out of range; use 1 to %u",
 			       limits->put_keys_max, limits->keys_max);
+	}
 	if (limits->backup_queue == 0)
 		return err_set(err, KVS_E_INVALID, "backup_queue: 0 keeps nothing; use at least 1");
 	return 0;
@@ -193,11 +196,12 @@ static void apply_fact(struct transfer *transfer, const struct fact *fact)
 	KVS_ASSERT(ticket != NULL);
 	/* A query was given no bytes that could be in doubt. */
 	retired = fact->retired || ticket->op.kind == OP_QUERY;
-	if (ticket->state == TICKET_QUERY)
+	if (ticket->state == TICKET_QUERY) {
 		transfer_found(transfer, ticket, fact);
-	else
+	} else {
 		ticket_step(transfer, ticket, retired ? TICKET_ON_RETIRED : TICKET_ON_UNRETIRED,
 			    fact);
+	}
 }
 
 void transfer_begin(struct transfer *transfer, uint64_t now_ns)

@@ -7,13 +7,15 @@
  *
  *   transfer_begin(now)         forget the last outputs
  *   transfer_drop_lease() ...   cancellations come before completions
- *   transfer_tick(facts)        deadlines, then completions, then backups: an expired read cannot
- *   publish late transfer_read() ...         new reads out                         the ops to
- *   submit, in order, and the requests to wake
+ *   transfer_tick(facts)        deadlines, completions, backups: an expired read cannot publish late
+ *   transfer_read() ...         new reads
+ *   out                         the ops to submit, in order, and the requests to wake
  *
  * Owner    Tickets own their Host blocks; requests own leases only.  Threads: the cache owner's.
  * Bounds   op_credits tickets and host_credits Host references over all tickets; backups get at
  *          most half of each, rounded down.  Quarantined references stay charged.
+ * Cost     A fact, a notice and a dropped lease each look through the tickets, and a round once more:
+ *          op_credits steps each, which suits the hundreds of tickets of this version.
  */
 #ifndef TRANSFER_TRANSFER_H
 #define TRANSFER_TRANSFER_H
@@ -85,14 +87,14 @@ struct transfer_outputs {
 struct transfer {
 	struct transfer_limits   limits;
 	struct coord            *coord;
-	const struct arena_part *part;     /* Host block numbers to addresses */
+	const struct arena_part *part;          /* Host block numbers to addresses */
 	struct ticket           *tickets;
 	struct slots             slots;
-	uint64_t                 now_ns;   /* of the round */
+	uint64_t                 now_ns;        /* of the round */
 	uint64_t                 next_op_id;
 	uint32_t                 put_tickets;
-	uint32_t                 host_refs;     /* of it: */
-	uint32_t                 put_host_refs;
+	uint32_t                 host_refs;     /* charged, quarantined ones included */
+	uint32_t                 put_host_refs; /* of them, those of puts */
 	uint32_t                 quarantined;   /* tickets */
 	struct ring              backups;       /* struct kvs_key */
 	uint64_t                *fetched_by;    /* Host block -> lease that brought and holds it; 0 */
@@ -102,10 +104,7 @@ struct transfer {
 	uint64_t                 expired_holds;
 };
 
-/*
- * coord and part are the caller's and outlive the manager.  Errors: KVS_E_INVALID (limit, rule),
- * -ENOMEM.
- */
+/* coord and part are the caller's and outlive the manager.  Errors: KVS_E_INVALID (limit, rule), -ENOMEM. */
 int  transfer_open(struct transfer *transfer, const struct transfer_limits *limits,
 		   struct coord *coord, const struct arena_part *part, struct kvs_error *err);
 void transfer_close(struct transfer *transfer);
@@ -132,10 +131,7 @@ enum transfer_outcome transfer_read(struct transfer *transfer, uint32_t request,
 				    const struct kvs_key *keys, uint32_t key_count,
 				    uint64_t *ret_lease_id);
 
-/*
- * The request left the state that owned the lease.  Stale ids are fine: the ticket may have ended
- * by itself.
- */
+/* The request left the state that owned the lease.  Stale ids are fine: a ticket may end by itself. */
 void transfer_drop_lease(struct transfer *transfer, uint64_t lease_id);
 
 /* Whether this lease brought the Host block from the store. */
@@ -155,10 +151,7 @@ const char *transfer_drop_name(enum transfer_drop drop);
 
 void transfer_audit(const struct transfer *transfer);
 
-/*
- * --- between the files of this room
- * ----------------------------------------------------------------------
- */
+/* --- between the files of this room ----------------------------------------------------------- */
 
 /* Append an op or a wake to the round's outputs. */
 void transfer_emit(struct transfer *transfer, const struct op *op);

@@ -47,10 +47,7 @@ bool prop_run(const struct prop *prop);
 /* Whether one list passes; loud lets the failed comparison speak. */
 bool prop_replay(const struct prop *prop, const struct prop_op *ops, uint32_t count, bool loud);
 
-/*
- * Shorten a failing list in place; returns how many operations are left.  Each of them is needed to
- * fail.
- */
+/* Shorten a failing list in place; returns how many operations are left.  Each of them is needed to fail. */
 uint32_t prop_shrink(const struct prop *prop, struct prop_op *ops, uint32_t count);
 
 #endif

@@ -57,10 +57,11 @@ void rig_audit(struct rig *rig)
 
 	transfer_audit(&rig->transfer);
 	coord_audit(&rig->coord);
-	for (block = 0; block < rig->part.block_count; block++)
+	for (block = 0; block < rig->part.block_count; block++) {
 		KVS_ASSERT_CMP(pool_refs(&host->pool, block), ==,
 			       stratum_published(host, block) + ticket_refs(rig, block) +
 				       rig->pins[block]);
+	}
 }
 
 static uint32_t publish(struct stratum *stratum, uint32_t number)

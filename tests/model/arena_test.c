@@ -56,10 +56,7 @@ static size_t offset_of(const struct world *world, const void *ptr)
 	return (size_t)((const uint8_t *)ptr - (uint8_t *)arena_slice(world->arena, 0).ptr);
 }
 
-/*
- * The first offset at or after `from` where a block may lie: a whole number of strides into its
- * slice.
- */
+/* The first offset at or after `from` where a block may lie: a whole number of strides into its slice. */
 static size_t next_place(size_t from, size_t stride)
 {
 	const size_t slice = from / ARENA_SLICE_BYTES * ARENA_SLICE_BYTES;

@@ -26,9 +26,10 @@ static void compare(const struct world *world)
 	size_t which, i;
 
 	for (which = 0; which < 2; which++) {
-		for (i = 0; i < 256; i++)
+		for (i = 0; i < 256; i++) {
 			KVS_ASSERT_CMP(bits_test(world->words[which], i), ==,
 				       world->bits[which][i]);
+		}
 	}
 }
 

@@ -148,10 +148,7 @@ static uint32_t small_victim(struct world *w, uint32_t pins)
 	return SLOT_NONE;
 }
 
-/*
- * Rounds over the main queue: each lets who has uses left go to the end, one poorer; the fourth
- * finds none.
- */
+/* Each round over the main queue sends who has uses left to the end, one poorer; the fourth finds none. */
 static uint32_t main_victim(struct world *w, uint32_t pins)
 {
 	struct queue *queue = &w->queues[1];
@@ -232,9 +229,10 @@ static void settle_some(struct world *w, uint64_t seed)
 
 	prng_seed(&prng, seed);
 	count = (uint32_t)prng_below(&prng, SLOTS);
-	for (i = 0; i < count; i++)
+	for (i = 0; i < count; i++) {
 		chain[i] = prng_chance(&prng, 1, 10) ? SLOT_NONE
 						     : (uint32_t)prng_below(&prng, SLOTS);
+	}
 	evict_settle(w->evict, chain, count);
 	model_settle(w, chain, count);
 }

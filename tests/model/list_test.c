@@ -90,9 +90,10 @@ static void compare(const struct world *world)
 
 	compare_list(world, 0);
 	compare_list(world, 1);
-	for (slot = 0; slot < SLOTS; slot++)
+	for (slot = 0; slot < SLOTS; slot++) {
 		KVS_ASSERT_CMP(list_is_linked(world->links, slot), ==,
 			       in_order(world, 0, slot) || in_order(world, 1, slot));
+	}
 }
 
 static void push(struct world *world, uint32_t which, uint32_t slot, bool at_head)

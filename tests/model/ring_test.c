@@ -28,9 +28,10 @@ static void compare(struct world *world)
 
 	KVS_ASSERT_CMP(world->ring.count, ==, world->count);
 	KVS_ASSERT_CMP(ring_full(&world->ring), ==, world->count == world->ring.capacity);
-	for (i = 0; i < world->count; i++)
+	for (i = 0; i < world->count; i++) {
 		KVS_ASSERT(memcmp(ring_at(&world->ring, i), world->items[i],
 				  world->ring.item_bytes) == 0);
+	}
 }
 
 static void reopen(struct world *world, const struct prop_op *op)

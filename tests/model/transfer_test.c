@@ -121,9 +121,10 @@ static void check(struct world *world)
 			check_blocks(world, &world->flights[i], owners);
 	}
 	KVS_ASSERT_CMP(world->rig.transfer.quarantined, ==, stuck_count(world));
-	for (i = 0; i < world->lease_count; i++)
+	for (i = 0; i < world->lease_count; i++) {
 		KVS_ASSERT_CMP(world->leases[i].waiting, ==,
 			       flight_of(world, world->leases[i].id) != NULL);
+	}
 }
 
 /* --- outputs ------------------------------------------------------------- */
@@ -321,9 +322,10 @@ static void read_keys(struct world *world, uint32_t first, uint32_t count)
 	outcome = transfer_read(&world->rig.transfer, world->lease_count, keys, count, &lease_id);
 	world->read_count++;
 	KVS_ASSERT_CMP(outcome == TRANSFER_QUARANTINE, ==, stuck_count(world) > 0);
-	if (outcome == TRANSFER_READY)
+	if (outcome == TRANSFER_READY) {
 		world->leases[world->lease_count++] =
 			(struct lease){ .id = lease_id, .waiting = true, .held = true };
+	}
 	absorb(world, outcome == TRANSFER_READY);
 }
 
@@ -372,11 +374,12 @@ static void answer(struct world *world, const struct prop_op *op)
 	if (!flight)
 		return;
 	flight->phase = ANSWERED;
-	if (op->kind == REFUSED)
+	if (op->kind == REFUSED) {
 		flight->fact = rig_refused(&flight->op, OP_REASON_QUEUE);
-	else
+	} else {
 		flight->fact = rig_fact(&flight->op, op->kind == WHOLE ? RIG_ALL_ROWS : op->arg[1],
 					op->kind != UNRETIRED);
+	}
 }
 
 static void notice(struct world *world, uint32_t from)
@@ -442,15 +445,16 @@ static void world_step(void *arg, const struct prop_op *op)
 {
 	struct world *const world = arg;
 
-	if (op->kind == READ)
+	if (op->kind == READ) {
 		read_keys(world, op->arg[0] % KEYS, 1 + op->arg[1] % 8);
-	else if (op->kind <= UNRETIRED)
+	} else if (op->kind <= UNRETIRED) {
 		answer(world, op);
-	else if (op->kind == TICK)
+	} else if (op->kind == TICK) {
 		tick(world, op->arg[0] % 20,
 		     op->arg[1] % 4 == 0 ? pick_lease(world, op->arg[1] / 4) : NULL);
-	else
+	} else {
 		step_local(world, op);
+	}
 	check(world);
 }
 

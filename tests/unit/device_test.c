@@ -169,7 +169,8 @@ static void a_device_that_cannot_be_mapped_is_refused(void **state)
 	(void)state;
 	assert_true(device_open(&device, 1u << 30, &host, 1, &err) < 0);
 	assert_string_equal(err.message,
-			    "device_blocks: 1073741824 blocks of 67108864 bytes cannot be mapped");
+			    "device_blocks: 1073741824 blocks of 67108864 bytes cannot be mapped: "
+			    "Cannot allocate memory");
 	device_close(&device);
 }
 

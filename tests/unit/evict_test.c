@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Each policy's order on sequences short enough to check by hand.  Slots are written as letters: a
- * is slot 0.
- */
+/* Each policy's order on sequences short enough to check by hand.  Slots are letters: a is slot 0. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Metrics: what the text says is what was counted, by reading it back; percentiles keep their
- * promise.
- */
+/* Metrics: what the text says is what was counted, by reading it back; percentiles keep their promise. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

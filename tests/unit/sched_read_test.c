@@ -325,10 +325,7 @@ static void a_page_behind_a_gap_on_the_device_is_asked_for(void **state)
 	rounds_close(&rounds);
 }
 
-/*
- * Both read the same pages at once; the second's come first.  Each counts what its own read
- * brought.
- */
+/* Both read the same pages at once; the second's come first.  Each counts what its own read brought. */
 static void two_reads_of_a_prompt_are_counted_once_each(void **state)
 {
 	struct rounds rounds;

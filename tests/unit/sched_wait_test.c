@@ -80,10 +80,7 @@ static void a_deadline_past_the_end_of_the_clock_never_comes(void **state)
 	rounds_close(&rounds);
 }
 
-/*
- * The deadline covers QUERY and GET together, frees nothing, and what comes after it is never
- * published.
- */
+/* The deadline covers QUERY and GET together, frees nothing, and what comes after it is never published. */
 static void A3_12_a_late_get_never_publishes_and_keeps_its_blocks(void **state)
 {
 	struct rounds rounds;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sources of requests: every way a trace can be malformed, and what the generator promises. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -245,9 +246,9 @@ static void open_names_the_file(void **state)
 	char             path[300];
 
 	(void)state;
-	assert_int_equal(source_open_trace("no/such/file", &source, &err), -2);
+	assert_int_equal(source_open_trace("no/such/file", &source, &err), -ENOENT);
 	assert_string_equal(err.message, "no/such/file: cannot open: No such file or directory");
-	assert_int_equal(source_open_trace("/proc/self", &source, &err), -21);
+	assert_int_equal(source_open_trace("/proc/self", &source, &err), -EISDIR);
 	assert_string_equal(err.message, "/proc/self: cannot open: Is a directory");
 	/* Of a long path its end tells more. */
 	memset(path, 'x', sizeof(path));

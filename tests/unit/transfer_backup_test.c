@@ -257,9 +257,10 @@ static void A4_3_sources_are_held_until_they_retire(void **state)
 	put = rig_last_op(&rig);
 	assert_int_equal(put.kind, OP_PUT);
 	assert_int_equal(bits_prefix(put.owned.words, OP_KEYS_MAX), 3);
-	for (i = 0; i < 3; i++)
+	for (i = 0; i < 3; i++) {
 		assert_ptr_equal(put.spans[i].ptr,
 				 arena_block(&rig.part, rig_find(&rig, i)).ptr);
+	}
 	assert_int_equal(transfer_in_flight(&rig.transfer), 1);
 	rig.now_ns += 1000000;
 	rig_round(&rig, NULL, 0);

@@ -117,10 +117,7 @@ static void a_query_asks_for_no_more_than_one_op_holds(void **state)
 	assert_true(asks_for(&op, (uint32_t[]){ 10, 11, 12, 13, 14, 15, 16, 17 }, RIG_KEYS_MAX));
 }
 
-/*
- * Above the Device's prefix only the Host can supply, so what the Device alone holds is missing
- * there.
- */
+/* Above the Device's prefix only the Host can supply, so what the Device alone holds is missing there. */
 static void A3_4_what_only_the_device_holds_beyond_its_prefix_is_asked_for(void **state)
 {
 	struct op op;
@@ -724,10 +721,7 @@ static void the_outputs_hold_the_worst_round(void **state)
 	assert_int_equal(rig.transfer.outcomes[TRANSFER_DEADLINE], n);
 }
 
-/*
- * --- our own mistakes, and the caller's
- * -------------------------------------------------------------
- */
+/* --- our own mistakes, and the caller's ------------------------------------------------------- */
 
 static void answer_nobody(void *arg)
 {
@@ -793,14 +787,16 @@ static void every_outcome_and_drop_has_a_name_of_its_own(void **state)
 
 	(void)state;
 	for (i = 0; i < TRANSFER_OUTCOME_COUNT; i++) {
-		for (j = 0; j < i; j++)
+		for (j = 0; j < i; j++) {
 			assert_string_not_equal(transfer_outcome_name((enum transfer_outcome)i),
 						transfer_outcome_name((enum transfer_outcome)j));
+		}
 	}
 	for (i = 0; i < TRANSFER_DROP_COUNT; i++) {
-		for (j = 0; j < i; j++)
+		for (j = 0; j < i; j++) {
 			assert_string_not_equal(transfer_drop_name((enum transfer_drop)i),
 						transfer_drop_name((enum transfer_drop)j));
+		}
 	}
 }
 
