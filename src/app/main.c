@@ -6,6 +6,7 @@
 
 #include "app/app.h"
 #include "conf/nearest.h"
+#include "os/os.h"
 
 /* In the order in which a newcomer would try them; NULL ends it. */
 static const struct app_command *const commands[] = {
@@ -119,7 +120,10 @@ static int dispatch(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	int status = dispatch(argc, argv);
+	int status;
+
+	os_program_start();
+	status = dispatch(argc, argv);
 
 	/* A report that did not reach its reader is no success; whoever failed has said why. */
 	if ((fflush(stdout) != 0 || ferror(stdout)) && status == APP_DONE) {

@@ -40,10 +40,13 @@ static int peek(struct replay *replay, struct kvs_error *err)
 /* When the next request arrives on the replay's clock. */
 static uint64_t arrival_ns(const struct replay *replay)
 {
+	double after_ns;
+
 	if (replay->set->speed <= 0)
 		return replay->start_ns;
-	return replay->start_ns +
-	       (uint64_t)((double)replay->next.timestamp_ms * 1e6 / replay->set->speed);
+	after_ns = (double)replay->next.timestamp_ms * 1e6 / replay->set->speed;
+	/* Half the clock's range is 292 years: what arrives later never does. */
+	return after_ns < INT64_MAX ? replay->start_ns + (uint64_t)after_ns : UINT64_MAX;
 }
 
 /*

@@ -20,6 +20,7 @@
 struct arena {
 	struct region     region;
 	size_t            used;     /* bytes from the front that parts take */
+	bool              lazy;
 	bool              retained;
 	uint32_t          part_count;
 	struct arena_part parts[ARENA_PARTS_MAX];
@@ -69,6 +70,7 @@ int arena_open_with(size_t bytes, unsigned flags, struct arena **ret_arena, stru
 	arena = calloc(1, sizeof(*arena));
 	if (!arena)
 		return err_set(err, -ENOMEM, "arena: no memory for its own record");
+	arena->lazy = flags & ARENA_LAZY;
 	rc = region_init(&arena->region, bytes, flags);
 	if (rc) {
 		free(arena);
@@ -143,6 +145,26 @@ static int check_part(size_t block_bytes, uint32_t block_count, struct kvs_error
 	return 0;
 }
 
+/*
+ * Bring the payload in before it is served from.  Trailers stay untouched until a store uses them:
+ * beside small blocks they would double the memory.  A kernel that cannot populate (before 5.14)
+ * brings pages in at their first touch.
+ */
+static int populate(const struct arena *arena, const struct arena_part *part)
+{
+	uint32_t i;
+
+	for (i = 0; !arena->lazy && i < part->block_count; i++) {
+		const int rc = os_pages_populate(arena_block(part, i).ptr, part->block_bytes);
+
+		if (rc < 0 && rc != -EINVAL)
+			return rc;
+		if (rc < 0)
+			return 0;
+	}
+	return 0;
+}
+
 int arena_carve(struct arena *arena, size_t block_bytes, uint32_t block_count,
 		struct arena_part *ret_part, struct kvs_error *err)
 {
@@ -164,6 +186,10 @@ int arena_carve(struct arena *arena, size_t block_bytes, uint32_t block_count,
 			       "block_count: %u of %zu bytes need %zu bytes, %zu are free",
 			       block_count, block_bytes, end - arena->used,
 			       arena->region.report.bytes - arena->used);
+	}
+	if (populate(arena, &part) < 0) {
+		return err_set(err, -ENOMEM, "block_count: no memory for %u of %zu bytes",
+			       block_count, block_bytes);
 	}
 	arena->used = end;
 	arena->parts[arena->part_count++] = part;

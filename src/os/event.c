@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "os/fd.h"
 
 /* Tags a wait can return: more come with the next one. */
 #define BATCH_MAX 64
@@ -21,7 +22,7 @@ int os_eventfd(void)
 {
 	const int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 
-	return fd < 0 ? -errno : fd;
+	return fd_above_stdio(fd < 0 ? -errno : fd);
 }
 
 void os_eventfd_signal(int fd)
@@ -52,7 +53,7 @@ int os_epoll(void)
 {
 	const int fd = epoll_create1(EPOLL_CLOEXEC);
 
-	return fd < 0 ? -errno : fd;
+	return fd_above_stdio(fd < 0 ? -errno : fd);
 }
 
 int os_epoll_add(int epoll_fd, int fd, uint64_t tag)

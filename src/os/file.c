@@ -7,6 +7,21 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "os/fd.h"
+
+int fd_above_stdio(int fd)
+{
+	int moved;
+
+	if (fd < 0 || fd > STDERR_FILENO)
+		return fd;
+	moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (moved < 0)
+		moved = -errno;
+	close(fd);
+	return moved;
+}
+
 int os_file_open(const char *path, int flags)
 {
 	int how = O_CLOEXEC;
@@ -19,7 +34,7 @@ int os_file_open(const char *path, int flags)
 		/* What we keep is derived from people's prompts: nobody else may read it. */
 		fd = open(path, how, 0600);
 	} while (fd < 0 && errno == EINTR);
-	return fd < 0 ? -errno : fd;
+	return fd_above_stdio(fd < 0 ? -errno : fd);
 }
 
 int os_file_read(int fd, void *buffer, size_t bytes, uint64_t offset)

@@ -64,7 +64,10 @@ int  os_pages_map(size_t bytes, void **ret_ptr);
 /* A memfd of `bytes`, shared mapping.  huge takes hugetlb pages at once; -errno when there are too few. */
 int  os_pages_map_shared(const char *name, size_t bytes, bool huge, void **ret_ptr, int *ret_fd);
 void os_pages_unmap(void *ptr, size_t bytes);
+/* Pages that are there or come later are never swapped; brings none in by itself. */
 int  os_pages_lock(void *ptr, size_t bytes);
+/* Bring the pages in now, so that no first touch waits or finds no memory: -ENOMEM or -EFAULT then. */
+int  os_pages_populate(void *ptr, size_t bytes);
 int  os_pages_no_fork(void *ptr, size_t bytes);
 int  os_pages_advise_huge(void *ptr, size_t bytes);
 /*
@@ -78,7 +81,12 @@ uint64_t os_memory_bytes(void);
 /* Peak resident set of this process in bytes; 0 when unknown. */
 uint64_t os_peak_rss_bytes(void);
 
-/* --- interruption, for programs --------------------------------------------------------------- */
+/* --- for programs: what a library may not do to its process ----------------------------------- */
+/*
+ * First of all: give closed standard descriptors to something that refuses to be read or written,
+ * and let a file-size limit be an error instead of a signal.
+ */
+void os_program_start(void);
 /* From now on the first SIGINT or SIGTERM is only noted and the second ends the process at once. */
 void os_interrupt_catch(void);
 bool os_interrupted(void);
