@@ -109,7 +109,8 @@ static void print_json(const struct sweep *sweep)
 
 static void print_row(const struct sweep_row *row)
 {
-	char capacity[32] = "unlimited", blocks[32], tokens[32];
+	char capacity[UNITS_TEXT_BYTES] = "unlimited";
+	char blocks[UNITS_TEXT_BYTES], tokens[UNITS_TEXT_BYTES];
 
 	if (row->capacity_blocks)
 		units_format_count(row->capacity_blocks, capacity);
@@ -126,7 +127,8 @@ static void describe(const struct settings *set, const struct sweep *sweep, char
 {
 	const struct simulate_counts *counts = &sweep_row(sweep, 0)->counts;
 	const char                   *slash = set->trace ? strrchr(set->trace, '/') : NULL;
-	char                          requests[32], blocks[32], tokens[32], name[64];
+	char requests[UNITS_TEXT_BYTES], blocks[UNITS_TEXT_BYTES], tokens[UNITS_TEXT_BYTES];
+	char name[64];
 
 	if (set->trace)
 		snprintf(name, sizeof(name), "%s", slash && slash[1] ? slash + 1 : set->trace);
@@ -198,29 +200,21 @@ static int draw(const struct settings *set, const struct sweep_axes *axes,
 	return plot_write(set->plot, &plot, err);
 }
 
-static int open_source(const struct settings *set, struct source **ret_source,
-		       struct kvs_error *err)
-{
-	if (set->trace)
-		return source_open_trace(set->trace, ret_source, err);
-	return source_open_generated(set->seed, set->requests, ret_source, err);
-}
-
 static int feed(struct sweep *sweep, struct source *source, bool show, struct kvs_error *err)
 {
 	struct source_request request;
 	struct progress       progress;
-	int                   code;
+	int                   rc;
 
 	progress_start(&progress, "simulating", "req", show, os_now_ns());
-	while ((code = source_next(source, &request, err)) == 1) {
-		code = sweep_request(sweep, &request, err);
-		if (code < 0)
+	while ((rc = source_next(source, &request, err)) == 1) {
+		rc = sweep_request(sweep, &request, err);
+		if (rc < 0)
 			break;
 		progress_update(&progress, source_progress(source), request.index + 1, os_now_ns());
 	}
 	progress_finish(&progress);
-	return code;
+	return rc;
 }
 
 /* The picture comes last: a file that cannot be written must not cost the numbers. */
@@ -243,20 +237,20 @@ static int simulate(const struct settings *set, const struct sweep_axes *axes)
 	struct source   *source = NULL;
 	struct sweep    *sweep = NULL;
 	struct kvs_error err;
-	int              code = open_source(set, &source, &err);
+	int              rc = source_open(set->trace, set->seed, set->requests, &source, &err);
 
-	if (code == 0)
-		code = sweep_open(axes, &sweep, &err);
-	if (code == 0)
-		code = feed(sweep, source, !set->json, &err);
-	if (code == 0)
-		code = report(set, axes, sweep, &err);
+	if (rc == 0)
+		rc = sweep_open(axes, &sweep, &err);
+	if (rc == 0)
+		rc = feed(sweep, source, !set->json, &err);
+	if (rc == 0)
+		rc = report(set, axes, sweep, &err);
 	sweep_close(sweep);
 	source_close(source);
-	if (code == 0)
+	if (rc == 0)
 		return APP_DONE;
 	return app_fail(simulate_command.name, &err,
-			code == KVS_E_INVALID ? APP_USAGE : APP_FAILED);
+			rc == KVS_E_INVALID ? APP_USAGE : APP_FAILED);
 }
 
 static int check(const void *settings, struct kvs_error *err)

@@ -242,7 +242,7 @@ static void put_shape(FILE *out, size_t line, double x, double y)
 static void put_marker(FILE *out, size_t l, const struct plot_line *line,
 		       const struct plot_point *point, const struct axes *axes)
 {
-	char count[32];
+	char count[UNITS_TEXT_BYTES];
 
 	put_shape(out, l, x_of(axes, (double)point->capacity_blocks), y_of(axes, point->ratio));
 	fputs("><title>", out);
