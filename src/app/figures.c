@@ -40,7 +40,7 @@ static void gather_reasons(const struct replay *replay, struct figures *figures)
 void figures_gather(const struct replay *replay, struct figures *ret_figures)
 {
 	struct figures figures = {
-		.seconds = (double)replay->totals.seconds_ns / 1e9,
+		.seconds = (double)replay->totals.elapsed_ns / 1e9,
 		.h2d_gb_s = gb_s(replay->device.h2d_bytes, replay->device.h2d_ns),
 		.d2h_gb_s = gb_s(replay->device.d2h_bytes, replay->device.d2h_ns),
 		.peak_rss_bytes = os_peak_rss_bytes(),

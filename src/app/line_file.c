@@ -33,11 +33,11 @@ static int make_room(struct line_file *lines)
 
 static int fill(struct line_file *lines)
 {
-	const int code = make_room(lines);
+	const int rc = make_room(lines);
 	size_t    got;
 
-	if (code < 0)
-		return code;
+	if (rc < 0)
+		return rc;
 	errno = 0;
 	got = fread(lines->buffer + lines->to, 1, lines->buffer_bytes - lines->to, lines->file);
 	lines->to += got;
@@ -60,7 +60,7 @@ static uint64_t size_of(FILE *file)
 
 int line_file_open(struct line_file *lines, const char *path, size_t line_bytes_max)
 {
-	int code;
+	int rc;
 
 	*lines = (struct line_file){ .line_bytes_max = line_bytes_max,
 				     .buffer_bytes = BUFFER_BYTES_FIRST };
@@ -69,10 +69,10 @@ int line_file_open(struct line_file *lines, const char *path, size_t line_bytes_
 		return -errno;
 	lines->file_bytes = size_of(lines->file);
 	lines->buffer = malloc(lines->buffer_bytes);
-	code = lines->buffer ? fill(lines) : -ENOMEM;
-	if (code < 0)
+	rc = lines->buffer ? fill(lines) : -ENOMEM;
+	if (rc < 0)
 		line_file_close(lines);
-	return code;
+	return rc;
 }
 
 void line_file_close(struct line_file *lines)
@@ -104,17 +104,17 @@ int line_file_next(struct line_file *lines, const char **ret_line, size_t *ret_b
 		const char  *start = lines->buffer + lines->from;
 		const size_t left = lines->to - lines->from;
 		const char  *newline = memchr(start + looked_at, '\n', left - looked_at);
-		int          code;
+		int          rc;
 
 		if (newline)
 			return hand_out(lines, (size_t)(newline - start), 1, ret_line, ret_bytes);
 		if (lines->ended)
 			return left == 0 ? 0 : hand_out(lines, left, 0, ret_line, ret_bytes);
 		looked_at = left;
-		code = fill(lines);
-		if (code == KVS_E_FULL)
+		rc = fill(lines);
+		if (rc == KVS_E_FULL)
 			lines->line++;
-		if (code < 0)
-			return code;
+		if (rc < 0)
+			return rc;
 	}
 }

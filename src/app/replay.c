@@ -75,21 +75,38 @@ static uint64_t prefill_ns(const struct replay *replay, uint64_t tokens)
 	return (uint64_t)((double)tokens / replay->set->prefill_tokens_per_s * 1e9);
 }
 
+static void count(struct replay *replay, const struct sched_result *result)
+{
+	struct replay_totals *const totals = &replay->totals;
+	const uint64_t              computed = result->tokens[ORIGIN_RECOMPUTED];
+	int                         origin;
+
+	totals->requests++;
+	totals->tokens += result->token_count;
+	for (origin = 0; origin < ORIGIN_COUNT; origin++) {
+		totals->blocks += result->pages[origin];
+		totals->origin_blocks[origin] += result->pages[origin];
+		totals->origin_tokens[origin] += result->tokens[origin];
+	}
+	if (result->considered && result->outcome == TRANSFER_READY)
+		histogram_add(&totals->restore_ns, result->wait_ns);
+	histogram_add(&totals->ttft_store_ns, result->wait_ns + prefill_ns(replay, computed));
+	histogram_add(&totals->ttft_local_ns,
+		      prefill_ns(replay, computed + result->tokens[ORIGIN_STORE]));
+	histogram_add(&totals->ttft_none_ns, prefill_ns(replay, result->token_count));
+}
+
 /* Computed elsewhere, on a larger Device: the same time with every store. */
 static void count_too_long(struct replay *replay)
 {
-	const uint64_t              computed_ns = prefill_ns(replay, replay->next.input_tokens);
-	struct replay_totals *const totals = &replay->totals;
+	const struct sched_result result = {
+		.token_count = replay->next.input_tokens,
+		.pages = { [ORIGIN_RECOMPUTED] = replay->next.page_count },
+		.tokens = { [ORIGIN_RECOMPUTED] = replay->next.input_tokens },
+	};
 
-	totals->too_long++;
-	totals->requests++;
-	totals->blocks += replay->next.page_count;
-	totals->tokens += replay->next.input_tokens;
-	totals->origin_blocks[ORIGIN_RECOMPUTED] += replay->next.page_count;
-	totals->origin_tokens[ORIGIN_RECOMPUTED] += replay->next.input_tokens;
-	histogram_add(&totals->ttft_store_ns, computed_ns);
-	histogram_add(&totals->ttft_local_ns, computed_ns);
-	histogram_add(&totals->ttft_none_ns, computed_ns);
+	replay->totals.too_long++;
+	count(replay, &result);
 }
 
 static void submit(struct replay *replay)
@@ -160,27 +177,6 @@ static void dispatch(struct replay *replay, const struct op *op)
 		fact_refused(&fact, op, refusal_reason(rc));
 		sched_fact(replay->sched, &fact);
 	}
-}
-
-static void count(struct replay *replay, const struct sched_result *result)
-{
-	struct replay_totals *const totals = &replay->totals;
-	const uint64_t              computed = result->tokens[ORIGIN_RECOMPUTED];
-	int                         origin;
-
-	totals->requests++;
-	totals->tokens += result->token_count;
-	for (origin = 0; origin < ORIGIN_COUNT; origin++) {
-		totals->blocks += result->pages[origin];
-		totals->origin_blocks[origin] += result->pages[origin];
-		totals->origin_tokens[origin] += result->tokens[origin];
-	}
-	if (result->considered && result->outcome == TRANSFER_READY)
-		histogram_add(&totals->restore_ns, result->wait_ns);
-	histogram_add(&totals->ttft_store_ns, result->wait_ns + prefill_ns(replay, computed));
-	histogram_add(&totals->ttft_local_ns,
-		      prefill_ns(replay, computed + result->tokens[ORIGIN_STORE]));
-	histogram_add(&totals->ttft_none_ns, prefill_ns(replay, result->token_count));
 }
 
 /* The forward pass: check what was restored, compute the rest, and look at all of it again. */
@@ -265,8 +261,7 @@ static int round_once(struct replay *replay, struct kvs_error *err)
 	busy |= collect_facts(replay);
 	sched_next(replay->sched, os_now_ns(), &plan);
 	busy |= run_plan(replay, plan);
-	if (os_interrupted() && !replay->totals.interrupted)
-		replay->totals.interrupted = true;
+	replay->totals.interrupted |= os_interrupted();
 	/* Quarantine ends all puts: waiting ones would wait for ever. */
 	if (rc < 0 || replay->totals.interrupted ||
 	    (replay->ended && sched_quarantined(replay->sched)))
@@ -284,7 +279,7 @@ int replay_run(struct replay *replay, struct kvs_error *err)
 	replay->start_ns = os_now_ns();
 	progress_start(&progress, "replaying", "req", !replay->set->json, replay->start_ns);
 	while (!at_rest(replay)) {
-		const int failed = round_once(replay, rc < 0 ? NULL : err);
+		const int failed = round_once(replay, err);
 
 		if (failed < 0)
 			rc = failed;
@@ -292,6 +287,6 @@ int replay_run(struct replay *replay, struct kvs_error *err)
 				os_now_ns());
 	}
 	progress_finish(&progress);
-	replay->totals.seconds_ns = os_now_ns() - replay->start_ns;
+	replay->totals.elapsed_ns = os_now_ns() - replay->start_ns;
 	return rc;
 }

@@ -42,7 +42,7 @@ struct replay_totals {
 	uint64_t         origin_blocks[ORIGIN_COUNT];
 	uint64_t         origin_tokens[ORIGIN_COUNT];
 	uint64_t         too_long;      /* requests that did not fit the Device */
-	uint64_t         seconds_ns;
+	uint64_t         elapsed_ns;
 	bool             interrupted;
 	struct histogram restore_ns;    /* from QUERY to READY, of the reads that brought something */
 	struct histogram ttft_store_ns; /* modelled: the wait, and the prefill of what was not restored */

@@ -31,10 +31,8 @@ static int open_source(struct replay *replay, struct kvs_error *err)
 {
 	const struct replay_settings *const set = replay->set;
 
-	if (set->trace)
-		return source_open_trace(set->trace, &replay->source, err);
-	return source_open_generated(set->seed, set->limit ? set->limit : GENERATED_REQUESTS,
-				     &replay->source, err);
+	return source_open(set->trace, set->seed, set->limit ? set->limit : GENERATED_REQUESTS,
+			   &replay->source, err);
 }
 
 /* An explicit size that does not fit is refused before anything is touched. */

@@ -20,7 +20,8 @@ static double ms(uint64_t ns)
 static void print_head(const struct replay *replay, const struct figures *figures)
 {
 	const struct replay_totals *const totals = &replay->totals;
-	char                              requests[32], blocks[32], tokens[32], block[32];
+	char requests[UNITS_TEXT_BYTES], blocks[UNITS_TEXT_BYTES], tokens[UNITS_TEXT_BYTES];
+	char block[UNITS_TEXT_BYTES];
 
 	printf("%s%s requests, %s blocks of %s, %s tokens in %.1f s",
 	       totals->interrupted ? "interrupted after " : "",
@@ -35,7 +36,7 @@ static void print_head(const struct replay *replay, const struct figures *figure
 
 static void print_origins(const struct replay_totals *totals)
 {
-	char blocks[32], tokens[32];
+	char blocks[UNITS_TEXT_BYTES], tokens[UNITS_TEXT_BYTES];
 	int  origin;
 
 	printf("\norigin              blocks               tokens\n");
@@ -52,7 +53,7 @@ static void print_origins(const struct replay_totals *totals)
 
 static void print_way(const char *way, uint64_t bytes, double gb_s)
 {
-	char size[32];
+	char size[UNITS_TEXT_BYTES];
 
 	printf("  %-16s  %12s  %7.2f GB/s\n", way, units_format_size(bytes, size), gb_s);
 }
@@ -60,7 +61,8 @@ static void print_way(const char *way, uint64_t bytes, double gb_s)
 static void print_moves(const struct replay *replay, const struct figures *figures)
 {
 	const struct exec_moved *const moved = &figures->exec.moved;
-	char                           puts[32], fresh[32], gets[32], used[32], capacity[32];
+	char puts[UNITS_TEXT_BYTES], fresh[UNITS_TEXT_BYTES], gets[UNITS_TEXT_BYTES];
+	char used[UNITS_TEXT_BYTES], capacity[UNITS_TEXT_BYTES];
 
 	printf("\nmoved\n");
 	print_way("device to host", replay->device.d2h_bytes, figures->d2h_gb_s);
@@ -109,7 +111,7 @@ static void print_reasons(const char *title, const struct figure *figures, uint3
 
 	printf("%s", title);
 	for (i = 0; i < count; i++) {
-		char text[32];
+		char text[UNITS_TEXT_BYTES];
 
 		if (figures[i].count == 0)
 			continue;
@@ -124,7 +126,7 @@ static void print_reasons(const char *title, const struct figure *figures, uint3
 static void print_memory(const struct replay *replay, const struct figures *figures)
 {
 	const char *note = arena_report(replay->arena)->note;
-	char        rss[32];
+	char        rss[UNITS_TEXT_BYTES];
 
 	printf("peak memory: %s\n", units_format_size(figures->peak_rss_bytes, rss));
 	while (*note) {
@@ -139,7 +141,7 @@ static void print_memory(const struct replay *replay, const struct figures *figu
 void replay_print(const struct replay *replay)
 {
 	struct figures figures;
-	char           rows[32];
+	char           rows[UNITS_TEXT_BYTES];
 
 	figures_gather(replay, &figures);
 	print_head(replay, &figures);
@@ -153,5 +155,4 @@ void replay_print(const struct replay *replay)
 	printf("rows checked: %s, wrong bytes: %" PRIu64 "\n",
 	       units_format_count(replay->engine.rows_checked, rows), replay->engine.wrong_bytes);
 	print_memory(replay, &figures);
-	fflush(stdout);
 }

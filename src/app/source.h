@@ -9,6 +9,7 @@
 #ifndef APP_SOURCE_H
 #define APP_SOURCE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -29,6 +30,17 @@ struct source_request {
 
 struct source;
 
+/*
+ * array, grown by doubling until it has an item for each of count pages; *room is what it has.
+ * NULL when there is no memory: array is then as it was.
+ */
+void *source_page_room(void *array, size_t item_bytes, uint32_t *room, uint32_t count,
+		       struct kvs_error *err);
+
+/* The trace, or count generated requests when it is NULL.  Errors: as below. */
+int source_open(const char *trace, uint64_t seed, uint64_t count, struct source **ret_source,
+		struct kvs_error *err);
+
 /* JSON lines as in the Mooncake traces.  Errors: -errno naming the file. */
 int source_open_trace(const char *path, struct source **ret_source, struct kvs_error *err);
 
@@ -43,5 +55,11 @@ int source_next(struct source *source, struct source_request *ret_request, struc
 
 /* How far through the source we are, 0 to 1. */
 double source_progress(const struct source *source);
+
+/* Pages begun by so many tokens. */
+static inline uint64_t source_pages(uint64_t tokens)
+{
+	return tokens / SOURCE_PAGE_TOKENS + (tokens % SOURCE_PAGE_TOKENS != 0);
+}
 
 #endif

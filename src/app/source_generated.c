@@ -206,8 +206,7 @@ static int generated_next(struct source *source, struct source_request *ret_requ
 		.timestamp_ms = talk->next_ms,
 		.input_tokens = talk->tokens,
 		.output_tokens = draw_answer(&gen->prng),
-		.page_count =
-			(uint32_t)((talk->tokens + SOURCE_PAGE_TOKENS - 1) / SOURCE_PAGE_TOKENS),
+		.page_count = (uint32_t)source_pages(talk->tokens),
 		.page_ids = gen->ids,
 	};
 	KVS_ASSERT_CMP(ret_request->page_count, <=, PAGES_MAX);
