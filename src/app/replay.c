@@ -15,7 +15,10 @@
 
 /* --- requests in ------------------------------------------------------------------------------ */
 
-/* Look at the next request without submitting it.  1, 0 at the end, or the source's error. */
+/*
+ * Look at the next request without submitting it.  1; 0 at the end or when a pipe is empty;
+ * or the source's error.
+ */
 static int peek(struct replay *replay, struct kvs_error *err)
 {
 	int rc;
@@ -28,8 +31,11 @@ static int peek(struct replay *replay, struct kvs_error *err)
 		replay->ended = true;
 		return 0;
 	}
+	replay->starved = !source_ready(replay->source);
+	if (replay->starved)
+		return 0;
 	rc = source_next(replay->source, &replay->next, err);
-	/* Ctrl-C while a pipe had nothing to read: no error, the end. */
+	/* Ctrl-C in the middle of a slow read: no error, the end. */
 	if (rc < 0 && os_interrupted())
 		rc = 0;
 	replay->has_next = rc == 1;
@@ -218,21 +224,22 @@ static bool run_plan(struct replay *replay, const struct sched_plan *plan)
 	return plan->op_count > 0 || plan->copy_count > 0 || plan->row_count > 0;
 }
 
-/* Until something can have changed: a fact, a deadline, an arrival. */
-static void rest(struct replay *replay, uint64_t now_ns)
+/* Until something can have changed: a fact, a deadline, an arrival, more of a pipe. */
+static void rest(const struct replay *replay, uint64_t now_ns)
 {
-	uint64_t until_ns = sched_wake_ns(replay->sched);
-	uint64_t tag;
+	const bool clocked = replay->has_next && replay->set->speed > 0;
+	const int  fds[] = { replay->exec ? exec_fd(replay->exec) : -1,
+			     replay->starved ? source_fd(replay->source) : -1 };
+	uint64_t   until_ns = sched_wake_ns(replay->sched);
 
-	if (replay->epoll_fd < 0)
+	if (!replay->exec && !replay->starved && !clocked)
 		return;
-	if (replay->has_next && replay->set->speed > 0 && arrival_ns(replay) > now_ns &&
-	    arrival_ns(replay) < until_ns)
+	if (clocked && arrival_ns(replay) > now_ns && arrival_ns(replay) < until_ns)
 		until_ns = arrival_ns(replay);
 	if (until_ns > now_ns + IDLE_NS)
 		until_ns = now_ns + IDLE_NS;
 	if (until_ns > now_ns)
-		os_epoll_wait(replay->epoll_fd, &tag, 1, until_ns - now_ns);
+		os_wait_readable(fds, (int)ARRAY_COUNT(fds), until_ns - now_ns);
 }
 
 static bool at_rest(const struct replay *replay)

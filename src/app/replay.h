@@ -61,7 +61,6 @@ struct replay {
 	struct sched                 *sched;
 	struct engine                 engine;
 	struct replay_totals          totals;
-	int                           epoll_fd;    /* -1 when nothing is ever waited for */
 	uint32_t                      concurrency;
 	uint32_t                      page_max;
 	uint32_t                      backlog_max; /* waiting puts that hold requests back at full speed */
@@ -71,6 +70,7 @@ struct replay {
 	struct fact                  *facts;       /* op credits */
 	struct source_request         next;        /* read ahead, not yet submitted */
 	bool                          has_next;
+	bool                          starved;     /* the source is a pipe with nothing in it yet */
 	bool                          ended;       /* the source has no more, or the run shall stop */
 	uint64_t                      start_ns;
 };

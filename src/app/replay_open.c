@@ -130,31 +130,15 @@ static int open_buffers(struct replay *replay, struct kvs_error *err)
 	return 0;
 }
 
-/* Something to sleep on, only where there is something to wait for. */
-static int open_epoll(struct replay *replay, struct kvs_error *err)
-{
-	int rc = 0;
-
-	if (!replay->exec && replay->set->speed <= 0)
-		return 0;
-	replay->epoll_fd = os_epoll();
-	if (replay->epoll_fd < 0)
-		rc = replay->epoll_fd;
-	else if (replay->exec)
-		rc = os_epoll_add(replay->epoll_fd, exec_fd(replay->exec), 0);
-	return rc < 0 ? err_set(err, rc, "no event descriptor: %s", kvs_strerror(rc)) : 0;
-}
-
 int replay_open(struct replay *replay, const struct replay_settings *set, struct kvs_error *err)
 {
 	static int (*const steps[])(struct replay *replay, struct kvs_error *err) = {
-		open_source, open_memory, open_store, open_sched, open_buffers, open_epoll,
+		open_source, open_memory, open_store, open_sched, open_buffers,
 	};
 	size_t i;
 
 	*replay = (struct replay){
 		.set = set,
-		.epoll_fd = -1,
 		.concurrency = (uint32_t)set->concurrency,
 		.page_max = least(set->device_blocks, PAGE_MAX),
 		.backlog_max = least(set->host_blocks / 16 + 1, BACKUP_QUEUE / 2),
@@ -173,7 +157,6 @@ int replay_open(struct replay *replay, const struct replay_settings *set, struct
 
 void replay_close(struct replay *replay)
 {
-	os_close(replay->epoll_fd);
 	exec_close(replay->exec);
 	if (replay->store)
 		replay->store->ops->close(replay->store);
@@ -185,5 +168,5 @@ void replay_close(struct replay *replay)
 	free(replay->blocks);
 	free(replay->tokens);
 	free(replay->facts);
-	*replay = (struct replay){ .epoll_fd = -1 };
+	*replay = (struct replay){ 0 };
 }

@@ -39,6 +39,16 @@ int source_next(struct source *source, struct source_request *ret_request, struc
 	return source->kind->next(source, ret_request, err);
 }
 
+bool source_ready(struct source *source)
+{
+	return !source->kind->ready || source->kind->ready(source);
+}
+
+int source_fd(const struct source *source)
+{
+	return source->kind->fd ? source->kind->fd(source) : -1;
+}
+
 double source_progress(const struct source *source)
 {
 	return source->kind->progress(source);

@@ -9,6 +9,7 @@
 #ifndef APP_SOURCE_H
 #define APP_SOURCE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -52,6 +53,12 @@ void source_close(struct source *source);
 
 /* 1 and a request, 0 at the end, KVS_E_INVALID for a malformed line (file, number, rule). */
 int source_next(struct source *source, struct source_request *ret_request, struct kvs_error *err);
+
+/* Whether source_next() would return at once: a pipe may have nothing yet. */
+bool source_ready(struct source *source);
+
+/* What becomes readable when more comes, while source_ready() says no; -1 where it never does. */
+int source_fd(const struct source *source);
 
 /* How far through the source we are, 0 to 1. */
 double source_progress(const struct source *source);

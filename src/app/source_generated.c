@@ -227,8 +227,9 @@ static void generated_close(struct source *source)
 	free(source);
 }
 
-static const struct source_kind generated_kind = { generated_next, generated_progress,
-						   generated_close };
+static const struct source_kind generated_kind = { .next = generated_next,
+						   .progress = generated_progress,
+						   .close = generated_close };
 
 int source_open_generated(uint64_t seed, uint64_t request_count, struct source **ret_source,
 			  struct kvs_error *err)

@@ -8,7 +8,9 @@
 struct source_kind {
 	int (*next)(struct source *source, struct source_request *ret_request,
 		    struct kvs_error *err);
+	bool (*ready)(struct source *source); /* NULL: always */
 	double (*progress)(const struct source *source);
+	int (*fd)(const struct source *source); /* NULL: none */
 	void (*close)(struct source *source);
 };
 

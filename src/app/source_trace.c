@@ -232,6 +232,16 @@ static int trace_next(struct source *source, struct source_request *ret_request,
 	return 1;
 }
 
+static bool trace_ready(struct source *source)
+{
+	return line_file_ready(&((struct trace *)source)->lines);
+}
+
+static int trace_fd(const struct source *source)
+{
+	return ((const struct trace *)source)->lines.fd;
+}
+
 static double trace_progress(const struct source *source)
 {
 	const struct trace *trace = (const struct trace *)source;
@@ -253,7 +263,11 @@ static void trace_close(struct source *source)
 	free(trace);
 }
 
-static const struct source_kind trace_kind = { trace_next, trace_progress, trace_close };
+static const struct source_kind trace_kind = { .next = trace_next,
+					       .ready = trace_ready,
+					       .progress = trace_progress,
+					       .fd = trace_fd,
+					       .close = trace_close };
 
 int source_open_trace(const char *path, struct source **ret_source, struct kvs_error *err)
 {

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -17,6 +18,9 @@
 
 /* Tags a wait can return: more come with the next one. */
 #define BATCH_MAX 64
+
+/* Descriptors that os_wait_readable() takes. */
+#define WAIT_MAX 8
 
 int os_eventfd(void)
 {
@@ -47,6 +51,20 @@ bool os_eventfd_drain(int fd)
 	} while (done < 0 && errno == EINTR);
 	KVS_ASSERT(done == sizeof(value) || errno == EAGAIN);
 	return done == sizeof(value);
+}
+
+void os_wait_readable(const int *fds, int count, uint64_t timeout_ns)
+{
+	const struct timespec timeout = { .tv_sec = (time_t)(timeout_ns / 1000000000),
+					  .tv_nsec = (long)(timeout_ns % 1000000000) };
+	struct pollfd         inputs[WAIT_MAX];
+	int                   i;
+
+	KVS_ASSERT_CMP(count, <=, WAIT_MAX);
+	for (i = 0; i < count; i++)
+		inputs[i] = (struct pollfd){ .fd = fds[i], .events = POLLIN };
+	/* However it ends, the caller looks for itself. */
+	(void)ppoll(inputs, (nfds_t)count, &timeout, NULL);
 }
 
 int os_epoll(void)

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -78,12 +79,30 @@ int os_file_write(int fd, const void *buffer, size_t bytes, uint64_t offset)
 	return 0;
 }
 
+int os_stream_read(int fd, void *buffer, size_t bytes, size_t *ret_done)
+{
+	const ssize_t done = read(fd, buffer, bytes);
+
+	if (done < 0)
+		return -errno;
+	*ret_done = (size_t)done;
+	return 0;
+}
+
+bool os_stream_ready(int fd)
+{
+	struct pollfd input = { .fd = fd, .events = POLLIN };
+
+	return poll(&input, 1, 0) != 0;
+}
+
 int os_file_size(int fd, uint64_t *ret_bytes)
 {
-	/* Unlike fstat, seeking knows the size of a block device too; nothing here uses the position. */
-	const off_t end = lseek(fd, 0, SEEK_END);
+	/* Unlike fstat, seeking knows the size of a block device too. */
+	const off_t at = lseek(fd, 0, SEEK_CUR);
+	const off_t end = at < 0 ? at : lseek(fd, 0, SEEK_END);
 
-	if (end < 0)
+	if (end < 0 || lseek(fd, at, SEEK_SET) < 0)
 		return -errno;
 	*ret_bytes = (uint64_t)end;
 	return 0;

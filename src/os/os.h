@@ -56,6 +56,8 @@ int  os_epoll(void);
 int  os_epoll_add(int epoll_fd, int fd, uint64_t tag);
 /* Ready tags, at most count; 0 after timeout_ns.  A sleep is never unbounded. */
 int  os_epoll_wait(int epoll_fd, uint64_t *ret_tags, int count, uint64_t timeout_ns);
+/* Sleep until one of count descriptors is readable (-1: none), timeout_ns passed, or a signal came. */
+void os_wait_readable(const int *fds, int count, uint64_t timeout_ns);
 void os_close(int fd); /* ignores -1 */
 
 /* --- pages ------------------------------------------------------------------------------------ */
@@ -101,6 +103,13 @@ int os_file_open(const char *path, int flags); /* descriptor or -errno */
 /* Whole transfers: 0, or -errno, or -ENODATA when the file ends before `bytes`. */
 int os_file_read(int fd, void *buffer, size_t bytes, uint64_t offset);
 int os_file_write(int fd, const void *buffer, size_t bytes, uint64_t offset);
+/*
+ * For input that may be a pipe: one read of what is there, waiting only when nothing is.  *ret_done
+ * is 0 at the end.  -EINTR when a signal came first: the caller knows whether it still wants to wait.
+ */
+int os_stream_read(int fd, void *buffer, size_t bytes, size_t *ret_done);
+/* Whether a read would return at once: with bytes, the end, or an error. */
+bool os_stream_ready(int fd);
 int os_file_size(int fd, uint64_t *ret_bytes);
 int os_file_resize(int fd, uint64_t bytes);
 int os_file_sync(int fd); /* data and what is needed to read it back */
