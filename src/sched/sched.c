@@ -117,8 +117,7 @@ void sched_close(struct sched *sched)
 	free(sched->scratch);
 	slots_close(&sched->slots);
 	tier_close(&sched->tier);
-	if (sched->options.with_store)
-		transfer_close(&sched->transfer);
+	transfer_close(&sched->transfer);
 	coord_close(&sched->coord);
 	free(sched);
 }
@@ -223,9 +222,9 @@ static void prepare(struct sched *sched, uint32_t slot, uint64_t now_ns)
 	coord_settle(&sched->coord, request->keys, request->reusable, sched->scratch);
 	request->considered = true;
 	request->asked_ns = now_ns;
-	request->outcome = transfer_read(&sched->transfer, slot, request->keys + local.host_end,
-					 request->reusable - local.host_end, &request->lease_id);
-	if (request->outcome == TRANSFER_READY)
+	if (transfer_read(&sched->transfer, slot, request->keys + local.host_end,
+			  request->reusable - local.host_end, &request->lease_id,
+			  &request->outcome))
 		request->state = REQUEST_PREFETCHING;
 }
 
@@ -234,8 +233,7 @@ static void count_fetched(struct sched *sched, struct request *request)
 	uint32_t i;
 
 	for (i = request->hit.device_end; i < request->hit.host_end; i++) {
-		request->fetched += sched->options.with_store &&
-				    transfer_fetched(&sched->transfer, request->lease_id,
+		request->fetched += transfer_fetched(&sched->transfer, request->lease_id,
 						     request->sources[i]);
 	}
 }
@@ -305,19 +303,15 @@ static void serve_waiting(struct sched *sched, uint64_t now_ns)
 
 void sched_next(struct sched *sched, uint64_t now_ns, const struct sched_plan **ret_plan)
 {
-	const bool with_store = sched->options.with_store;
-	uint32_t   i;
+	uint32_t i;
 
 	sched->copy_count = 0;
 	sched->row_count = 0;
-	if (with_store)
-		transfer_begin(&sched->transfer, now_ns);
+	transfer_begin(&sched->transfer, now_ns);
 	apply_aborts(sched);
-	if (with_store) {
-		transfer_tick(&sched->transfer, sched->facts, sched->fact_count);
-		sched->fact_count = 0;
-		apply_wakes(sched, now_ns);
-	}
+	transfer_tick(&sched->transfer, sched->facts, sched->fact_count);
+	sched->fact_count = 0;
+	apply_wakes(sched, now_ns);
 	for (i = 0; i < sched->ready_count; i++)
 		run(sched, sched->ready[i]);
 	sched->ready_count = 0;
@@ -386,7 +380,7 @@ void sched_finished(struct sched *sched, uint32_t slot, struct sched_result *ret
 
 int sched_notice(struct sched *sched, const struct retirement_notice *notice)
 {
-	return sched->options.with_store ? transfer_notice(&sched->transfer, notice) : KVS_E_STALE;
+	return transfer_notice(&sched->transfer, notice);
 }
 
 const struct tier_ticket *sched_copy(const struct sched *sched, uint32_t tier_ticket)
@@ -398,7 +392,7 @@ struct sched_load sched_load(const struct sched *sched)
 {
 	return (struct sched_load){
 		.requests = sched->slots.busy_count,
-		.transfers = sched->options.with_store ? transfer_in_flight(&sched->transfer) : 0,
+		.transfers = transfer_in_flight(&sched->transfer),
 		.copies = tier_in_flight(&sched->tier),
 		.backups = sched->transfer.backups.count,
 		.putting = sched->transfer.put_host_refs,
@@ -407,19 +401,7 @@ struct sched_load sched_load(const struct sched *sched)
 
 uint64_t sched_wake_ns(const struct sched *sched)
 {
-	const uint64_t wait_ns = sched->options.transfer.deadline_ns;
-	uint64_t       earliest_ns = UINT64_MAX;
-	uint32_t       slot;
-
-	for (slot = sched->waiting.head; slot != SLOT_NONE; slot = sched->links[slot].next) {
-		const struct request *const request = &sched->requests[slot];
-
-		/* A deadline past the end of the clock never comes, as in the ticket itself. */
-		if (request->state == REQUEST_PREFETCHING && wait_ns < UINT64_MAX - request->asked_ns &&
-		    request->asked_ns + wait_ns < earliest_ns)
-			earliest_ns = request->asked_ns + wait_ns;
-	}
-	return earliest_ns;
+	return transfer_wake_ns(&sched->transfer);
 }
 
 uint32_t sched_fact_room(const struct sched *sched)
@@ -429,13 +411,12 @@ uint32_t sched_fact_room(const struct sched *sched)
 
 bool sched_quarantined(const struct sched *sched)
 {
-	return sched->options.with_store && sched->transfer.quarantined > 0;
+	return sched->transfer.quarantined > 0;
 }
 
 void sched_discard_backups(struct sched *sched)
 {
-	if (sched->options.with_store)
-		transfer_discard_backups(&sched->transfer);
+	transfer_discard_backups(&sched->transfer);
 }
 
 const struct transfer *sched_transfer(const struct sched *sched)
@@ -458,6 +439,5 @@ void sched_audit(struct sched *sched)
 	coord_audit(&sched->coord);
 	slots_audit(&sched->slots);
 	list_audit(&sched->waiting, sched->links, sched->options.request_max);
-	if (sched->options.with_store)
-		transfer_audit(&sched->transfer);
+	transfer_audit(&sched->transfer);
 }
