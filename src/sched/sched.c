@@ -3,10 +3,14 @@
 #include "sched/sched.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/list.h"
 #include "sched/request.h"
+
+/* More than any engine runs; copy tickets are a multiple of it and fit into 32 bits. */
+#define REQUESTS_MAX (UINT32_C(1) << 20)
 
 struct sched {
 	struct sched_options options;
@@ -28,23 +32,31 @@ struct sched {
 	uint32_t            *ready;       /* requests whose fence passed between rounds */
 	uint32_t             ready_count;
 	uint32_t            *scratch;     /* page_max block numbers */
+	struct prefix_hash  *hashes;      /* page_max of the prompt that comes in */
 	struct sched_plan    plan;
 };
 
-/*
- * A request has at most one LOAD and, after it left, one STORE: its successor's STORE may follow
- * before that is done.
- */
-static uint32_t copy_ticket_max(const struct sched_options *options)
+static int check_options(const struct sched_options *options, struct kvs_error *err)
 {
-	return 3 * options->request_max;
+	if (options->page_tokens == 0)
+		return err_set(err, KVS_E_INVALID, "page_tokens: 0 is no page; use at least 1");
+	if (options->request_max == 0 || options->request_max > REQUESTS_MAX) {
+		return err_set(err, KVS_E_INVALID, "request_max: %u is out of range; use 1 to %u",
+			       options->request_max, REQUESTS_MAX);
+	}
+	if (options->page_max == 0 || options->page_max > options->coord.device_blocks) {
+		return err_set(err, KVS_E_INVALID,
+			       "page_max: %u is out of range; use 1 to the %u blocks of the Device",
+			       options->page_max, options->coord.device_blocks);
+	}
+	return 0;
 }
 
 static int open_tables(struct sched *sched)
 {
 	const struct sched_options *const options = &sched->options;
 	const uint32_t                    page_max = options->page_max;
-	const uint32_t                    copy_max = copy_ticket_max(options);
+	const uint32_t                    copy_max = SCHED_COPIES_A_REQUEST * options->request_max;
 	uint32_t                          i;
 
 	sched->requests = calloc(options->request_max, sizeof(*sched->requests));
@@ -55,9 +67,10 @@ static int open_tables(struct sched *sched)
 	sched->rows = calloc(options->request_max, sizeof(*sched->rows));
 	sched->ready = calloc(options->request_max, sizeof(*sched->ready));
 	sched->scratch = calloc(page_max, sizeof(*sched->scratch));
+	sched->hashes = calloc(page_max, sizeof(*sched->hashes));
 	if (!sched->requests || !sched->links || !sched->facts || !sched->copies ||
 	    !sched->stores || !sched->rows || !sched->ready || !sched->scratch ||
-	    slots_open(&sched->slots, options->request_max) < 0)
+	    !sched->hashes || slots_open(&sched->slots, options->request_max) < 0)
 		return -ENOMEM;
 	list_links_init(sched->links, options->request_max);
 	list_init(&sched->waiting);
@@ -71,20 +84,22 @@ static int open_tables(struct sched *sched)
 int sched_open(const struct sched_options *options, const struct arena_part *host,
 	       struct sched **ret_sched, struct kvs_error *err)
 {
-	struct sched *const sched = calloc(1, sizeof(*sched));
-	int                 rc;
+	struct sched *sched;
+	int           rc = check_options(options, err);
 
+	if (rc < 0)
+		return rc;
+	sched = calloc(1, sizeof(*sched));
 	if (!sched)
 		return err_set(err, -ENOMEM, "no memory for the scheduler");
 	sched->options = *options;
-	KVS_ASSERT_CMP(options->page_max, >, 0);
-	KVS_ASSERT_CMP(options->page_max, <=, options->coord.device_blocks);
 	rc = coord_open(&sched->coord, &options->coord, err);
 	if (rc == 0 && options->with_store)
 		rc = transfer_open(&sched->transfer, &options->transfer, &sched->coord, host, err);
 	if (rc == 0) {
-		rc = tier_open(&sched->tier, &sched->coord, copy_ticket_max(options),
-			       options->page_max, err);
+		rc = tier_open(&sched->tier, &sched->coord,
+			       SCHED_COPIES_A_REQUEST * options->request_max, options->page_max,
+			       err);
 	}
 	if (rc == 0) {
 		rc = open_tables(sched);
@@ -115,6 +130,7 @@ void sched_close(struct sched *sched)
 	free(sched->rows);
 	free(sched->ready);
 	free(sched->scratch);
+	free(sched->hashes);
 	slots_close(&sched->slots);
 	tier_close(&sched->tier);
 	transfer_close(&sched->transfer);
@@ -131,18 +147,18 @@ int sched_submit(struct sched *sched, uint64_t id, const int32_t *tokens, uint64
 	if (token_count == 0)
 		return err_set(err, KVS_E_INVALID, "tokens: a request needs at least one");
 	if (token_count > room) {
-		return err_set(
-			err, KVS_E_INVALID,
-			"tokens: %llu are too many for one request, which holds %llu in %u blocks",
-			(unsigned long long)token_count, (unsigned long long)room,
-			sched->options.page_max);
+		return err_set(err, KVS_E_INVALID,
+			       "tokens: %" PRIu64 " are too many for one request, which holds "
+			       "%" PRIu64 " in %u blocks",
+			       token_count, room, sched->options.page_max);
 	}
 	slot = slots_acquire(&sched->slots);
 	if (slot == SLOT_NONE) {
 		return err_set(err, KVS_E_FULL, "requests: %u are in already",
 			       sched->options.request_max);
 	}
-	request_begin(&sched->requests[slot], &sched->options, id, tokens, token_count);
+	request_begin(&sched->requests[slot], &sched->options, id, tokens, token_count,
+		      sched->hashes);
 	list_push_tail(&sched->waiting, sched->links, slot);
 	*ret_request = slot;
 	return 0;
@@ -437,6 +453,7 @@ uint64_t sched_unstored(const struct sched *sched)
 void sched_audit(struct sched *sched)
 {
 	coord_audit(&sched->coord);
+	tier_audit(&sched->tier);
 	slots_audit(&sched->slots);
 	list_audit(&sched->waiting, sched->links, sched->options.request_max);
 	transfer_audit(&sched->transfer);

@@ -23,6 +23,9 @@
 #include "tier/tier.h"
 #include "transfer/transfer.h"
 
+/* A request has one LOAD and then one SAVE, which may last until its successor's SAVE has begun. */
+#define SCHED_COPIES_A_REQUEST 3u
+
 struct sched_options {
 	struct coord_options   coord;
 	struct transfer_limits transfer;       /* with_store only */
@@ -69,6 +72,7 @@ struct sched_result {
 
 struct sched;
 
+/* Errors: KVS_E_INVALID (option, rule), -ENOMEM.  host has the Host blocks and outlives the scheduler. */
 int  sched_open(const struct sched_options *options, const struct arena_part *host,
 		struct sched **ret_sched, struct kvs_error *err);
 void sched_close(struct sched *sched);

@@ -122,3 +122,30 @@ void tier_end(struct tier *tier, uint32_t ticket)
 {
 	slots_release(&tier->slots, ticket);
 }
+
+static void audit_pair(const struct tier *tier, const struct tier_ticket *ticket,
+		       const struct tier_pair *pair)
+{
+	const struct stratum *const host = &tier->coord->host;
+
+	KVS_ASSERT_CMP(pool_refs(&host->pool, pair->host_block), >, 0);
+	KVS_ASSERT_CMP(pool_refs(&tier->coord->device.pool, pair->device_block), >, 0);
+	if (ticket->kind == TIER_STORE) {
+		KVS_ASSERT_CMP(pair->page, <, ticket->key_count);
+		KVS_ASSERT(!stratum_published(host, pair->host_block));
+	}
+}
+
+void tier_audit(const struct tier *tier)
+{
+	uint32_t slot, i;
+
+	slots_audit(&tier->slots);
+	SLOTS_EACH(&tier->slots, slot) {
+		const struct tier_ticket *const ticket = &tier->tickets[slot];
+
+		KVS_ASSERT_CMP(ticket->pair_count, <=, tier->page_max);
+		for (i = 0; i < ticket->pair_count; i++)
+			audit_pair(tier, ticket, &ticket->pairs[i]);
+	}
+}

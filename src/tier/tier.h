@@ -63,6 +63,9 @@ uint32_t tier_store(struct tier *tier, const struct kvs_key *keys, const uint32_
 const struct tier_ticket *tier_done(struct tier *tier, uint32_t ticket);
 void                      tier_end(struct tier *tier, uint32_t ticket);
 
+/* O(n): whatever a ticket copies from or to is held, and no destination on the Host is published. */
+void tier_audit(const struct tier *tier);
+
 static inline uint32_t tier_in_flight(const struct tier *tier)
 {
 	return tier->slots.busy_count;

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "death.h"
 #include "named_block.h"
 #include "tier/tier.h"
 
@@ -55,6 +56,7 @@ static void fence(struct rig *rig, uint32_t ticket)
 	tier_done(&rig->tier, ticket);
 	tier_end(&rig->tier, ticket);
 	coord_audit(&rig->coord);
+	tier_audit(&rig->tier);
 }
 
 static void a_load_holds_its_sources_until_the_fence(void **state)
@@ -230,6 +232,44 @@ static void a_ticket_changes_kind_from_life_to_life(void **state)
 	close_rig(&rig);
 }
 
+static void audit(void *arg)
+{
+	tier_audit(arg);
+}
+
+static void the_audit_finds_a_source_that_nobody_holds(void **state)
+{
+	struct rig rig;
+	uint32_t   slot;
+
+	(void)state;
+	open_rig(&rig, PAGES, 1);
+	slot = tier_store(&rig.tier, rig.keys, rig.table, 1);
+	stratum_unpin(&rig.coord.device, rig.table[0]);
+	tier_audit(&rig.tier);
+	stratum_unpin(&rig.coord.device, rig.table[0]);
+	assert_true(death_panics(audit, &rig.tier, NULL, 0));
+	tier_end(&rig.tier, slot);
+	close_rig(&rig);
+}
+
+static void the_audit_finds_a_destination_that_is_published(void **state)
+{
+	struct rig       rig;
+	struct tier_pair pair;
+	uint32_t         slot;
+
+	(void)state;
+	open_rig(&rig, PAGES, 1);
+	slot = tier_store(&rig.tier, rig.keys, rig.table, 1);
+	pair = rig.tier.tickets[slot].pairs[0];
+	tier_audit(&rig.tier);
+	stratum_publish(&rig.coord.host, &rig.keys[0], pair.host_block);
+	assert_true(death_panics(audit, &rig.tier, NULL, 0));
+	tier_end(&rig.tier, slot);
+	close_rig(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -242,6 +282,8 @@ int main(void)
 		cmocka_unit_test(without_a_ticket_the_pages_are_counted_and_nothing_is_held),
 		cmocka_unit_test(two_copies_of_a_page_end_as_one),
 		cmocka_unit_test(a_ticket_changes_kind_from_life_to_life),
+		cmocka_unit_test(the_audit_finds_a_source_that_nobody_holds),
+		cmocka_unit_test(the_audit_finds_a_destination_that_is_published),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
