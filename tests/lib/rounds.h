@@ -22,7 +22,7 @@
 #define ROUNDS_HOLD 1000u
 #define ROUNDS_CREDITS 8u
 #define ROUNDS_REQUESTS 4u
-#define ROUNDS_COPIES (3 * ROUNDS_REQUESTS)
+#define ROUNDS_COPIES (SCHED_COPIES_A_REQUEST * ROUNDS_REQUESTS)
 
 struct rounds {
 	struct sched_options     options;
@@ -45,7 +45,13 @@ struct rounds {
 struct sched_options rounds_options(uint32_t device_blocks, uint32_t host_blocks, bool with_store);
 
 void rounds_open(struct rounds *rounds, const struct sched_options *options);
+/* The same with rounds_options() as they come. */
+void rounds_start(struct rounds *rounds, uint32_t device_blocks, uint32_t host_blocks,
+		  bool with_store);
 void rounds_close(struct rounds *rounds);
+
+/* The outcome of a request for which the store was considered; TRANSFER_OUTCOME_COUNT for another. */
+enum transfer_outcome rounds_outcome(const struct rounds *rounds, uint64_t id);
 
 /* The keys of a prompt's first pages. */
 void rounds_keys(const struct rounds *rounds, uint32_t prompt, uint32_t count,

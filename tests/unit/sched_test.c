@@ -13,13 +13,6 @@
 
 #include "rounds.h"
 
-static void open_rounds(struct rounds *rounds, uint32_t device_blocks, uint32_t host_blocks)
-{
-	const struct sched_options options = rounds_options(device_blocks, host_blocks, false);
-
-	rounds_open(rounds, &options);
-}
-
 static void assert_pages(const struct sched_result *result, uint32_t device, uint32_t host,
 			 uint32_t computed)
 {
@@ -36,7 +29,7 @@ static void A1_8_without_a_store_no_op_is_emitted_and_nothing_prepared(void **st
 	uint32_t                       i;
 
 	(void)state;
-	open_rounds(&rounds, 5, 8);
+	rounds_start(&rounds, 5, 8, false);
 	for (i = 0; i < 20; i++) {
 		rounds_submit(&rounds, i % ROUNDS_IDS, 10 + i % 3, 13 + i % 4);
 		rounds_step(&rounds);
@@ -63,7 +56,7 @@ static void X6_each_page_and_token_of_every_length_has_one_origin(void **state)
 	uint32_t      length, i;
 
 	(void)state;
-	open_rounds(&rounds, 6, 10);
+	rounds_start(&rounds, 6, 10, false);
 	for (i = 0; i < 3; i++) {
 		for (length = 1; length <= 6 * ROUNDS_PAGE; length++) {
 			rounds_compute(&rounds, 10 + length % 3, length);
@@ -84,7 +77,7 @@ static void one_token_takes_a_block_and_leaves_nothing(void **state)
 	struct rounds rounds;
 
 	(void)state;
-	open_rounds(&rounds, 2, 2);
+	rounds_start(&rounds, 2, 2, false);
 	rounds_submit(&rounds, 3, 10, 1);
 	rounds_next(&rounds);
 	assert_int_equal(rounds.plan->row_count, 1);
@@ -105,7 +98,7 @@ static void exactly_one_page_is_published_and_computed_again(void **state)
 	struct rounds rounds;
 
 	(void)state;
-	open_rounds(&rounds, 4, 4);
+	rounds_start(&rounds, 4, 4, false);
 	rounds_compute(&rounds, 10, ROUNDS_PAGE);
 	assert_int_equal(rounds_held(&rounds, 10).device_end, 1);
 	assert_int_equal(rounds_held(&rounds, 10).host_end, 1);
@@ -124,7 +117,7 @@ static void the_last_of_several_full_pages_is_computed_again(void **state)
 	struct rounds rounds;
 
 	(void)state;
-	open_rounds(&rounds, 8, 8);
+	rounds_start(&rounds, 8, 8, false);
 	rounds_compute(&rounds, 10, 3 * ROUNDS_PAGE);
 	rounds_compute(&rounds, 10, 3 * ROUNDS_PAGE);
 	assert_pages(&rounds.results[0], 2, 0, 1);
@@ -144,7 +137,7 @@ static void restored_pages_are_read_behind_their_fence_only(void **state)
 	uint32_t                  slot;
 
 	(void)state;
-	open_rounds(&rounds, 4, 8);
+	rounds_start(&rounds, 4, 8, false);
 	rounds_compute(&rounds, 10, 13);
 	rounds_compute(&rounds, 20, 13);
 	assert_int_equal(rounds_held(&rounds, 10).device_end, 0);
@@ -185,7 +178,7 @@ static void the_host_publishes_behind_the_fence_only(void **state)
 	struct rounds rounds;
 
 	(void)state;
-	open_rounds(&rounds, 4, 4);
+	rounds_start(&rounds, 4, 4, false);
 	rounds_submit(&rounds, 0, 10, 9);
 	rounds_next(&rounds);
 	rounds_finish(&rounds);
@@ -208,7 +201,7 @@ static void duplicates_in_flight_end_as_one(void **state)
 	struct rounds rounds;
 
 	(void)state;
-	open_rounds(&rounds, 8, 8);
+	rounds_start(&rounds, 8, 8, false);
 	rounds_submit(&rounds, 1, 10, 13);
 	rounds_submit(&rounds, 2, 10, 13);
 	rounds_next(&rounds);
@@ -231,7 +224,7 @@ static void a_small_device_serves_in_order_of_arrival(void **state)
 	struct rounds rounds;
 
 	(void)state;
-	open_rounds(&rounds, 4, 8);
+	rounds_start(&rounds, 4, 8, false);
 	rounds_submit(&rounds, 1, 10, 12);
 	rounds_submit(&rounds, 2, 20, 12);
 	rounds_submit(&rounds, 3, 30, 1);
@@ -258,7 +251,7 @@ static void an_abort_takes_effect_at_the_next_round_unless_blocks_are_held(void 
 	uint32_t      first, second;
 
 	(void)state;
-	open_rounds(&rounds, 4, 8);
+	rounds_start(&rounds, 4, 8, false);
 	first = rounds_submit(&rounds, 1, 10, 16);
 	second = rounds_submit(&rounds, 2, 20, 16);
 	rounds_next(&rounds);
@@ -347,7 +340,7 @@ static void a_full_host_takes_the_front_of_a_prompt(void **state)
 	struct rounds rounds;
 
 	(void)state;
-	open_rounds(&rounds, 8, 2);
+	rounds_start(&rounds, 8, 2, false);
 	rounds_compute(&rounds, 10, 17);
 	assert_int_equal(rounds.finished[0], 1);
 	assert_int_equal(sched_unstored(rounds.sched), 2);
@@ -400,7 +393,7 @@ static void submit_refuses_in_a_sentence(void **state)
 	uint32_t         i;
 
 	(void)state;
-	open_rounds(&rounds, 2, 2);
+	rounds_start(&rounds, 2, 2, false);
 	assert_int_equal(sched_submit(rounds.sched, 1, tokens, 0, &slot, &err), KVS_E_INVALID);
 	assert_string_equal(err.message, "tokens: a request needs at least one");
 	assert_int_equal(sched_submit(rounds.sched, 1, tokens, 9, &slot, &err), KVS_E_INVALID);
@@ -415,6 +408,37 @@ static void submit_refuses_in_a_sentence(void **state)
 	rounds_drain(&rounds);
 	assert_true(rounds_at_rest(&rounds));
 	rounds_close(&rounds);
+}
+
+static void assert_refused(struct sched_options options, const char *message)
+{
+	struct sched    *sched = NULL;
+	struct kvs_error err;
+
+	assert_int_equal(sched_open(&options, NULL, &sched, &err), KVS_E_INVALID);
+	assert_string_equal(err.message, message);
+	assert_null(sched);
+}
+
+static void open_refuses_options_out_of_range(void **state)
+{
+	struct sched_options options = rounds_options(2, 2, false);
+
+	(void)state;
+	options.page_tokens = 0;
+	assert_refused(options, "page_tokens: 0 is no page; use at least 1");
+	options = rounds_options(2, 2, false);
+	options.request_max = 0;
+	assert_refused(options, "request_max: 0 is out of range; use 1 to 1048576");
+	options.request_max = UINT32_MAX;
+	assert_refused(options, "request_max: 4294967295 is out of range; use 1 to 1048576");
+	options = rounds_options(2, 2, false);
+	options.page_max = 0;
+	assert_refused(options,
+		       "page_max: 0 is out of range; use 1 to the 2 blocks of the Device");
+	options.page_max = 3;
+	assert_refused(options,
+		       "page_max: 3 is out of range; use 1 to the 2 blocks of the Device");
 }
 
 static void open_refuses_what_its_rooms_refuse(void **state)
@@ -454,6 +478,7 @@ int main(void)
 		cmocka_unit_test(a_chain_copied_to_the_host_leaves_it_from_its_end),
 		cmocka_unit_test(a_chain_used_again_leaves_from_its_end),
 		cmocka_unit_test(submit_refuses_in_a_sentence),
+		cmocka_unit_test(open_refuses_options_out_of_range),
 		cmocka_unit_test(open_refuses_what_its_rooms_refuse),
 	};
 
