@@ -2,7 +2,7 @@
 /*
  * From tokens to names: the prefix hash chain, namespaces, object keys.
  *
- * A prefix page is P tokens (prefix_granularity).  Its hash covers its tokens and, through its
+ * A page is page_tokens tokens (prefix_granularity).  Its hash covers its tokens and, through its
  * prior, every token before it, so equal hashes mean equal prefixes.  Only full pages have a hash.
  *
  * Byte stream of one page, hashed with SHA-256; integers are little-endian:

@@ -25,10 +25,10 @@ struct sched {
 	uint32_t             fact_count;
 	uint32_t            *copies;      /* of the round */
 	uint32_t             copy_count;
-	uint32_t            *stores;      /* D2H tickets begun between rounds */
-	uint32_t             store_count;
-	struct sched_row    *rows;
-	uint32_t             row_count;
+	uint32_t            *saves;       /* D2H tickets begun between rounds */
+	uint32_t             save_count;
+	struct sched_pass   *passes;
+	uint32_t             pass_count;
 	uint32_t            *ready;       /* requests whose fence passed between rounds */
 	uint32_t             ready_count;
 	uint32_t            *scratch;     /* page_max block numbers */
@@ -63,13 +63,13 @@ static int open_tables(struct sched *sched)
 	sched->links = calloc(options->request_max, sizeof(*sched->links));
 	sched->facts = calloc(options->transfer.op_credits + 1, sizeof(*sched->facts));
 	sched->copies = calloc(copy_max, sizeof(*sched->copies));
-	sched->stores = calloc(copy_max, sizeof(*sched->stores));
-	sched->rows = calloc(options->request_max, sizeof(*sched->rows));
+	sched->saves = calloc(copy_max, sizeof(*sched->saves));
+	sched->passes = calloc(options->request_max, sizeof(*sched->passes));
 	sched->ready = calloc(options->request_max, sizeof(*sched->ready));
 	sched->scratch = calloc(page_max, sizeof(*sched->scratch));
 	sched->hashes = calloc(page_max, sizeof(*sched->hashes));
 	if (!sched->requests || !sched->links || !sched->facts || !sched->copies ||
-	    !sched->stores || !sched->rows || !sched->ready || !sched->scratch ||
+	    !sched->saves || !sched->passes || !sched->ready || !sched->scratch ||
 	    !sched->hashes || slots_open(&sched->slots, options->request_max) < 0)
 		return -ENOMEM;
 	list_links_init(sched->links, options->request_max);
@@ -126,8 +126,8 @@ void sched_close(struct sched *sched)
 	free(sched->links);
 	free(sched->facts);
 	free(sched->copies);
-	free(sched->stores);
-	free(sched->rows);
+	free(sched->saves);
+	free(sched->passes);
 	free(sched->ready);
 	free(sched->scratch);
 	free(sched->hashes);
@@ -259,7 +259,7 @@ static void run(struct sched *sched, uint32_t slot)
 	struct request *const request = &sched->requests[slot];
 
 	request->state = REQUEST_RUNNING;
-	sched->rows[sched->row_count++] = (struct sched_row){
+	sched->passes[sched->pass_count++] = (struct sched_pass){
 		.request = slot,
 		.id = request->id,
 		.table = request->table,
@@ -322,7 +322,7 @@ void sched_next(struct sched *sched, uint64_t now_ns, const struct sched_plan **
 	uint32_t i;
 
 	sched->copy_count = 0;
-	sched->row_count = 0;
+	sched->pass_count = 0;
 	transfer_begin(&sched->transfer, now_ns);
 	apply_aborts(sched);
 	transfer_tick(&sched->transfer, sched->facts, sched->fact_count);
@@ -331,9 +331,9 @@ void sched_next(struct sched *sched, uint64_t now_ns, const struct sched_plan **
 	for (i = 0; i < sched->ready_count; i++)
 		run(sched, sched->ready[i]);
 	sched->ready_count = 0;
-	for (i = 0; i < sched->store_count; i++)
-		sched->copies[sched->copy_count++] = sched->stores[i];
-	sched->store_count = 0;
+	for (i = 0; i < sched->save_count; i++)
+		sched->copies[sched->copy_count++] = sched->saves[i];
+	sched->save_count = 0;
 	serve_waiting(sched, now_ns);
 
 	sched->plan = (struct sched_plan){
@@ -341,8 +341,8 @@ void sched_next(struct sched *sched, uint64_t now_ns, const struct sched_plan **
 		.op_count = sched->transfer.out.op_count,
 		.copies = sched->copies,
 		.copy_count = sched->copy_count,
-		.rows = sched->rows,
-		.row_count = sched->row_count,
+		.passes = sched->passes,
+		.pass_count = sched->pass_count,
 	};
 	*ret_plan = &sched->plan;
 }
@@ -376,7 +376,7 @@ void sched_finished(struct sched *sched, uint32_t slot, struct sched_result *ret
 {
 	struct request *const request = &sched->requests[slot];
 	struct coord *const   coord = &sched->coord;
-	uint32_t              store;
+	uint32_t              save;
 	uint32_t              i;
 
 	KVS_ASSERT_CMP(request->state, ==, REQUEST_RUNNING);
@@ -384,9 +384,9 @@ void sched_finished(struct sched *sched, uint32_t slot, struct sched_result *ret
 		request->table[i] = stratum_publish(&coord->device, &request->keys[i],
 						    request->table[i]);
 	}
-	store = tier_store(&sched->tier, request->keys, request->table, request->key_count);
-	if (store != SLOT_NONE)
-		sched->stores[sched->store_count++] = store;
+	save = tier_save(&sched->tier, request->keys, request->table, request->key_count);
+	if (save != SLOT_NONE)
+		sched->saves[sched->save_count++] = save;
 	for (i = 0; i < request->page_count; i++)
 		stratum_unpin(&coord->device, request->table[i]);
 	coord_settle(coord, request->keys, request->key_count, sched->scratch);
@@ -445,9 +445,9 @@ const struct coord *sched_coord(const struct sched *sched)
 	return &sched->coord;
 }
 
-uint64_t sched_unstored(const struct sched *sched)
+uint64_t sched_unsaved(const struct sched *sched)
 {
-	return sched->tier.unstored;
+	return sched->tier.unsaved;
 }
 
 void sched_audit(struct sched *sched)

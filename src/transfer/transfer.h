@@ -11,9 +11,10 @@
  *   transfer_read() ...         new reads
  *   out                         the ops to submit, in order, and the requests to wake
  *
- * Owner    Tickets own their Host blocks; requests own leases only.  Threads: the cache owner's.
+ * Owner    Tickets own their Host blocks; requests own leases only.
  * Bounds   op_credits tickets and host_credits Host references over all tickets; backups get at
  *          most half of each, rounded down.  Quarantined references stay charged.
+ * Threads  The cache thread only.
  * Cost     A fact, a notice and a dropped lease each look through the tickets, and a round once more:
  *          op_credits steps each, which suits the hundreds of tickets of this version.
  */

@@ -148,14 +148,14 @@ void rounds_finish(struct rounds *rounds)
 {
 	uint32_t i;
 
-	for (i = 0; i < rounds->plan->row_count; i++) {
-		const struct sched_row row = rounds->plan->rows[i];
+	for (i = 0; i < rounds->plan->pass_count; i++) {
+		const struct sched_pass pass = rounds->plan->passes[i];
 
-		sched_finished(rounds->sched, row.request, &rounds->results[row.id]);
-		KVS_ASSERT_CMP(rounds->results[row.id].id, ==, row.id);
-		KVS_ASSERT_CMP(rounds->results[row.id].token_count, ==, row.token_count);
-		check_sums(&rounds->results[row.id]);
-		rounds->finished[row.id]++;
+		sched_finished(rounds->sched, pass.request, &rounds->results[pass.id]);
+		KVS_ASSERT_CMP(rounds->results[pass.id].id, ==, pass.id);
+		KVS_ASSERT_CMP(rounds->results[pass.id].token_count, ==, pass.token_count);
+		check_sums(&rounds->results[pass.id]);
+		rounds->finished[pass.id]++;
 	}
 	sched_audit(rounds->sched);
 }

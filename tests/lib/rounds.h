@@ -63,7 +63,7 @@ struct coord_probe rounds_held(const struct rounds *rounds, uint32_t prompt);
 /* The request's slot. */
 uint32_t rounds_submit(struct rounds *rounds, uint64_t id, uint32_t prompt, uint32_t token_count);
 
-/* One round; its copies fenced; its rows computed, their results checked to add up; all three. */
+/* One round; its copies fenced; its passes done, their results checked to add up; all three. */
 void rounds_next(struct rounds *rounds);
 void rounds_fence(struct rounds *rounds);
 void rounds_finish(struct rounds *rounds);
@@ -99,8 +99,8 @@ bool rounds_at_rest(const struct rounds *rounds);
 
 /*
  * One random round: perhaps a new request, perhaps its abort, some of the open ops answered and
- * some of the open copies fenced in random order, answers in random parts, time passing, rows
- * computed at once.
+ * some of the open copies fenced in random order, answers in random parts, time passing, passes
+ * done at once.
  */
 void rounds_traffic(struct rounds *rounds, struct prng *prng);
 

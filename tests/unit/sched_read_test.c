@@ -34,13 +34,13 @@ static void a_miss_ends_in_ordinary_admission(void **state)
 	rounds_start(&rounds, 8, 8, true);
 	rounds_submit(&rounds, 1, 10, TOKENS);
 	rounds_next(&rounds);
-	assert_int_equal(rounds.plan->row_count, 0);
+	assert_int_equal(rounds.plan->pass_count, 0);
 	rounds.now_ns = 30;
 	rounds_answer(&rounds, rounds_op(&rounds, OP_QUERY), 0);
 	rounds_next(&rounds);
 	assert_int_equal(rounds.plan->op_count, 0);
-	assert_int_equal(rounds.plan->row_count, 1);
-	assert_int_equal(rounds.plan->rows[0].hit_pages, 0);
+	assert_int_equal(rounds.plan->pass_count, 1);
+	assert_int_equal(rounds.plan->passes[0].hit_pages, 0);
 	rounds_finish(&rounds);
 	assert_int_equal(rounds_outcome(&rounds, 1), TRANSFER_MISS);
 	assert_int_equal(rounds.results[1].wait_ns, 30);
@@ -83,14 +83,14 @@ static void a_full_read_goes_through_every_stage(void **state)
 	assert_op(rounds_get(&rounds, 1, 10, TOKENS, 3), OP_GET, keys, 2);
 	assert_int_equal(rounds_host_room(&rounds), 6);
 	assert_int_equal(rounds_device_room(&rounds), 8);
-	assert_int_equal(rounds.plan->row_count, 0);
+	assert_int_equal(rounds.plan->pass_count, 0);
 	assert_int_equal(rounds_held(&rounds, 10).host_end, 0);
 
 	rounds.now_ns = 60;
 	rounds_answer(&rounds, rounds_op(&rounds, OP_GET), UINT64_MAX);
 	rounds_next(&rounds);
 	assert_int_equal(rounds_held(&rounds, 10).host_end, 2);
-	assert_int_equal(rounds.plan->row_count, 0);
+	assert_int_equal(rounds.plan->pass_count, 0);
 	assert_int_equal(rounds.plan->copy_count, 1);
 	copy = sched_copy(rounds.sched, rounds.plan->copies[0]);
 	assert_int_equal(copy->kind, TIER_LOAD);
@@ -102,8 +102,8 @@ static void a_full_read_goes_through_every_stage(void **state)
 	assert_int_equal(rounds_host_room(&rounds), 8);
 
 	rounds_next(&rounds);
-	assert_int_equal(rounds.plan->row_count, 1);
-	assert_int_equal(rounds.plan->rows[0].hit_pages, 2);
+	assert_int_equal(rounds.plan->pass_count, 1);
+	assert_int_equal(rounds.plan->passes[0].hit_pages, 2);
 	rounds_finish(&rounds);
 	assert_int_equal(rounds_outcome(&rounds, 1), TRANSFER_READY);
 	assert_int_equal(rounds.results[1].pages[ORIGIN_STORE], 2);
@@ -114,7 +114,7 @@ static void a_full_read_goes_through_every_stage(void **state)
 
 	rounds_next(&rounds);
 	copy = sched_copy(rounds.sched, rounds.plan->copies[0]);
-	assert_int_equal(copy->kind, TIER_STORE);
+	assert_int_equal(copy->kind, TIER_SAVE);
 	assert_int_equal(copy->pair_count, 1);
 	rounds_fence(&rounds);
 	rounds_next(&rounds);
@@ -197,7 +197,7 @@ static void a_single_page_asks_nothing(void **state)
 	rounds_submit(&rounds, 1, 10, ROUNDS_PAGE);
 	rounds_next(&rounds);
 	assert_int_equal(rounds.plan->op_count, 0);
-	assert_int_equal(rounds.plan->row_count, 1);
+	assert_int_equal(rounds.plan->pass_count, 1);
 	rounds_finish(&rounds);
 	assert_false(rounds.results[1].considered);
 	rounds_close(&rounds);
@@ -215,8 +215,8 @@ static void with_all_tickets_busy_a_request_computes_at_once(void **state)
 	rounds_submit(&rounds, 2, 20, TOKENS);
 	rounds_next(&rounds);
 	assert_int_equal(rounds.plan->op_count, 1);
-	assert_int_equal(rounds.plan->row_count, 1);
-	assert_int_equal(rounds.plan->rows[0].id, 2);
+	assert_int_equal(rounds.plan->pass_count, 1);
+	assert_int_equal(rounds.plan->passes[0].id, 2);
 	rounds_answer(&rounds, &rounds.plan->ops[0], 0);
 	rounds_finish(&rounds);
 	assert_int_equal(rounds_outcome(&rounds, 2), TRANSFER_CREDITS);
@@ -249,10 +249,10 @@ static void without_host_room_a_found_prefix_is_computed(void **state)
 	rounds_answer(&rounds, rounds_op(&rounds, OP_QUERY), 7);
 	rounds_next(&rounds);
 	assert_int_equal(rounds.plan->op_count, 0);
-	assert_int_equal(rounds.plan->row_count, 1);
+	assert_int_equal(rounds.plan->pass_count, 1);
 	rounds_finish(&rounds);
 	assert_int_equal(rounds_outcome(&rounds, 1), TRANSFER_HOST_ROOM);
-	assert_int_equal(sched_unstored(rounds.sched), 3);
+	assert_int_equal(sched_unsaved(rounds.sched), 3);
 	sched_copied(rounds.sched, copy);
 	rounds_drain(&rounds);
 	assert_int_equal(rounds_held(&rounds, 20).host_end, 2);

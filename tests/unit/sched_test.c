@@ -80,9 +80,9 @@ static void one_token_takes_a_block_and_leaves_nothing(void **state)
 	rounds_start(&rounds, 2, 2, false);
 	rounds_submit(&rounds, 3, 10, 1);
 	rounds_next(&rounds);
-	assert_int_equal(rounds.plan->row_count, 1);
-	assert_int_equal(rounds.plan->rows[0].page_count, 1);
-	assert_int_equal(rounds.plan->rows[0].hit_pages, 0);
+	assert_int_equal(rounds.plan->pass_count, 1);
+	assert_int_equal(rounds.plan->passes[0].page_count, 1);
+	assert_int_equal(rounds.plan->passes[0].hit_pages, 0);
 	rounds_finish(&rounds);
 	assert_pages(&rounds.results[3], 0, 0, 1);
 	assert_int_equal(rounds.results[3].tokens[ORIGIN_RECOMPUTED], 1);
@@ -132,7 +132,7 @@ static void the_last_of_several_full_pages_is_computed_again(void **state)
 static void restored_pages_are_read_behind_their_fence_only(void **state)
 {
 	const struct tier_ticket *copy;
-	const struct sched_row   *row;
+	const struct sched_pass  *pass;
 	struct rounds             rounds;
 	uint32_t                  slot;
 
@@ -143,7 +143,7 @@ static void restored_pages_are_read_behind_their_fence_only(void **state)
 	assert_int_equal(rounds_held(&rounds, 10).device_end, 0);
 	slot = rounds_submit(&rounds, 1, 10, 13);
 	rounds_next(&rounds);
-	assert_int_equal(rounds.plan->row_count, 0);
+	assert_int_equal(rounds.plan->pass_count, 0);
 	assert_int_equal(rounds.plan->copy_count, 1);
 	copy = sched_copy(rounds.sched, rounds.plan->copies[0]);
 	assert_int_equal(copy->kind, TIER_LOAD);
@@ -152,17 +152,17 @@ static void restored_pages_are_read_behind_their_fence_only(void **state)
 	assert_false(sched_abort(rounds.sched, slot));
 
 	rounds_next(&rounds);
-	assert_int_equal(rounds.plan->row_count + rounds.plan->copy_count, 0);
+	assert_int_equal(rounds.plan->pass_count + rounds.plan->copy_count, 0);
 	sched_copied(rounds.sched, 0);
 	assert_int_equal(rounds_host_room(&rounds), 8);
 	rounds_next(&rounds);
-	assert_int_equal(rounds.plan->row_count, 1);
-	row = &rounds.plan->rows[0];
-	assert_int_equal(row->device_pages, 0);
-	assert_int_equal(row->hit_pages, 3);
-	assert_int_equal(row->page_count, 4);
-	assert_int_equal(row->table[0], copy->pairs[0].device_block);
-	assert_int_equal(row->table[2], copy->pairs[2].device_block);
+	assert_int_equal(rounds.plan->pass_count, 1);
+	pass = &rounds.plan->passes[0];
+	assert_int_equal(pass->device_pages, 0);
+	assert_int_equal(pass->hit_pages, 3);
+	assert_int_equal(pass->page_count, 4);
+	assert_int_equal(pass->table[0], copy->pairs[0].device_block);
+	assert_int_equal(pass->table[2], copy->pairs[2].device_block);
 	/* Nobody else may find what the row may still be wrong about. */
 	assert_int_equal(rounds_held(&rounds, 10).device_end, 0);
 	rounds_finish(&rounds);
@@ -185,7 +185,7 @@ static void the_host_publishes_behind_the_fence_only(void **state)
 	assert_int_equal(rounds_held(&rounds, 10).device_end, 2);
 	rounds_next(&rounds);
 	assert_int_equal(rounds.plan->copy_count, 1);
-	assert_int_equal(sched_copy(rounds.sched, rounds.plan->copies[0])->kind, TIER_STORE);
+	assert_int_equal(sched_copy(rounds.sched, rounds.plan->copies[0])->kind, TIER_SAVE);
 	assert_int_equal(rounds_held(&rounds, 10).host_end, 0);
 	/* The source stays while the copy reads it. */
 	assert_int_equal(rounds_device_room(&rounds), 2);
@@ -205,7 +205,7 @@ static void duplicates_in_flight_end_as_one(void **state)
 	rounds_submit(&rounds, 1, 10, 13);
 	rounds_submit(&rounds, 2, 10, 13);
 	rounds_next(&rounds);
-	assert_int_equal(rounds.plan->row_count, 2);
+	assert_int_equal(rounds.plan->pass_count, 2);
 	assert_int_equal(rounds_device_room(&rounds), 0);
 	rounds_finish(&rounds);
 	assert_int_equal(rounds_held(&rounds, 10).device_end, 3);
@@ -229,16 +229,16 @@ static void a_small_device_serves_in_order_of_arrival(void **state)
 	rounds_submit(&rounds, 2, 20, 12);
 	rounds_submit(&rounds, 3, 30, 1);
 	rounds_next(&rounds);
-	assert_int_equal(rounds.plan->row_count, 1);
-	assert_int_equal(rounds.plan->rows[0].id, 1);
+	assert_int_equal(rounds.plan->pass_count, 1);
+	assert_int_equal(rounds.plan->passes[0].id, 1);
 	rounds_finish(&rounds);
 	/* Its pages are on their way to the Host: no room before the fence. */
 	rounds_step(&rounds);
-	assert_int_equal(rounds.plan->row_count, 0);
+	assert_int_equal(rounds.plan->pass_count, 0);
 	rounds_next(&rounds);
-	assert_int_equal(rounds.plan->row_count, 2);
-	assert_int_equal(rounds.plan->rows[0].id, 2);
-	assert_int_equal(rounds.plan->rows[1].id, 3);
+	assert_int_equal(rounds.plan->pass_count, 2);
+	assert_int_equal(rounds.plan->passes[0].id, 2);
+	assert_int_equal(rounds.plan->passes[1].id, 3);
 	rounds_finish(&rounds);
 	rounds_drain(&rounds);
 	assert_true(rounds_at_rest(&rounds));
@@ -284,7 +284,7 @@ static void with_all_copy_tickets_busy_admission_waits_for_a_fence(void **state)
 	for (i = 0; i < 3; i++) {
 		rounds_submit(&rounds, i, 10 * (i + 1), 5);
 		rounds_next(&rounds);
-		assert_int_equal(rounds.plan->row_count, 1);
+		assert_int_equal(rounds.plan->pass_count, 1);
 		rounds_finish(&rounds);
 		rounds_next(&rounds);
 		assert_int_equal(rounds.plan->copy_count, 1);
@@ -292,12 +292,12 @@ static void with_all_copy_tickets_busy_admission_waits_for_a_fence(void **state)
 	}
 	rounds_submit(&rounds, 3, 40, 5);
 	rounds_next(&rounds);
-	assert_int_equal(rounds.plan->row_count, 0);
+	assert_int_equal(rounds.plan->pass_count, 0);
 	sched_copied(rounds.sched, copies[1]);
 	rounds_next(&rounds);
-	assert_int_equal(rounds.plan->row_count, 1);
+	assert_int_equal(rounds.plan->pass_count, 1);
 	rounds_finish(&rounds);
-	assert_int_equal(sched_unstored(rounds.sched), 0);
+	assert_int_equal(sched_unsaved(rounds.sched), 0);
 	sched_copied(rounds.sched, copies[0]);
 	sched_copied(rounds.sched, copies[2]);
 	rounds_drain(&rounds);
@@ -324,9 +324,9 @@ static void a_finished_request_without_a_copy_ticket_is_counted(void **state)
 	rounds_submit(&rounds, 6, 60, 4);
 	rounds_submit(&rounds, 7, 70, 4);
 	rounds_next(&rounds);
-	assert_int_equal(rounds.plan->row_count, 2);
+	assert_int_equal(rounds.plan->pass_count, 2);
 	rounds_finish(&rounds);
-	assert_int_equal(sched_unstored(rounds.sched), 1);
+	assert_int_equal(sched_unsaved(rounds.sched), 1);
 	assert_int_equal(sched_load(rounds.sched).copies, 6);
 	assert_int_equal(rounds_held(&rounds, 70).device_end, 1);
 	for (i = 0; i < 6; i++)
@@ -343,7 +343,7 @@ static void a_full_host_takes_the_front_of_a_prompt(void **state)
 	rounds_start(&rounds, 8, 2, false);
 	rounds_compute(&rounds, 10, 17);
 	assert_int_equal(rounds.finished[0], 1);
-	assert_int_equal(sched_unstored(rounds.sched), 2);
+	assert_int_equal(sched_unsaved(rounds.sched), 2);
 	assert_int_equal(rounds_held(&rounds, 10).device_end, 4);
 	assert_int_equal(rounds_held(&rounds, 10).host_end, 2);
 	assert_true(rounds_at_rest(&rounds));

@@ -31,14 +31,14 @@ static void A3_12_a_late_query_answer_starts_nothing(void **state)
 	assert_int_equal(sched_wake_ns(rounds.sched), 1000 + ROUNDS_DEADLINE);
 	rounds.now_ns = 1000 + ROUNDS_DEADLINE - 1;
 	rounds_next(&rounds);
-	assert_int_equal(rounds.plan->op_count + rounds.plan->row_count, 0);
+	assert_int_equal(rounds.plan->op_count + rounds.plan->pass_count, 0);
 	/* The answer comes with the tick of the deadline: the deadline is first. */
 	rounds.now_ns++;
 	rounds_answer(&rounds, &query, UINT64_MAX);
 	rounds_next(&rounds);
 	assert_null(rounds_op(&rounds, OP_GET));
 	assert_int_equal(rounds_op(&rounds, OP_CANCEL)->op_id, query.op_id);
-	assert_int_equal(rounds.plan->row_count, 1);
+	assert_int_equal(rounds.plan->pass_count, 1);
 	assert_int_equal(sched_wake_ns(rounds.sched), UINT64_MAX);
 	rounds_finish(&rounds);
 	assert_int_equal(rounds_outcome(&rounds, 1), TRANSFER_DEADLINE);
@@ -84,8 +84,8 @@ static void A3_12_a_late_get_never_publishes_and_keeps_its_blocks(void **state)
 	rounds.now_ns++;
 	rounds_next(&rounds);
 	assert_int_equal(rounds_op(&rounds, OP_CANCEL)->op_id, get.op_id);
-	assert_int_equal(rounds.plan->row_count, 1);
-	assert_int_equal(rounds.plan->rows[0].hit_pages, 0);
+	assert_int_equal(rounds.plan->pass_count, 1);
+	assert_int_equal(rounds.plan->passes[0].hit_pages, 0);
 	assert_int_equal(rounds_host_room(&rounds), 5);
 	assert_int_equal(sched_transfer(rounds.sched)->host_refs, 3);
 
@@ -109,7 +109,7 @@ static void A3_12_a_get_that_ends_on_the_tick_of_its_deadline_is_late(void **sta
 	rounds_answer(&rounds, rounds_get(&rounds, 1, 10, TOKENS, 7), UINT64_MAX);
 	rounds.now_ns = ROUNDS_DEADLINE;
 	rounds_next(&rounds);
-	assert_int_equal(rounds.plan->row_count, 1);
+	assert_int_equal(rounds.plan->pass_count, 1);
 	assert_int_equal(rounds_held(&rounds, 10).host_end, 0);
 	assert_int_equal(rounds_host_room(&rounds), 8);
 	rounds_finish(&rounds);
@@ -137,7 +137,7 @@ static void without_a_deadline_a_request_waits_for_its_fact(void **state)
 /* The Device is busy until the hold expires: the request goes on with what the Host still has. */
 static void the_store_is_considered_once_even_when_a_hold_expires(void **state)
 {
-	struct sched_row busy;
+	struct sched_pass busy;
 	struct rounds    rounds;
 
 	(void)state;
@@ -146,7 +146,7 @@ static void the_store_is_considered_once_even_when_a_hold_expires(void **state)
 	rounds_next(&rounds);
 	rounds_answer(&rounds, rounds_op(&rounds, OP_QUERY), 0);
 	rounds_next(&rounds);
-	busy = rounds.plan->rows[0];
+	busy = rounds.plan->passes[0];
 	rounds_answer(&rounds, rounds_get(&rounds, 1, 10, TOKENS, 7), UINT64_MAX);
 	rounds_next(&rounds);
 	assert_int_equal(rounds.plan->copy_count, 0);
@@ -225,14 +225,14 @@ static void an_abort_beats_the_fact_of_the_same_round(void **state)
 /* SUBMITTED for the second time, with a hold, while the Device is full. */
 static void an_abort_while_submitted_drops_the_hold(void **state)
 {
-	struct sched_row busy;
+	struct sched_pass busy;
 	struct rounds    rounds;
 
 	(void)state;
 	rounds_start(&rounds, 4, 8, true);
 	rounds_submit(&rounds, 2, 20, 4);
 	rounds_next(&rounds);
-	busy = rounds.plan->rows[0];
+	busy = rounds.plan->passes[0];
 	rounds_answer(&rounds, rounds_get(&rounds, 1, 10, TOKENS, 7), UINT64_MAX);
 	rounds_next(&rounds);
 	assert_int_equal(rounds.plan->copy_count, 0);
