@@ -20,7 +20,7 @@
 /* Long enough for a request to wait for Device room behind a full batch. */
 #define HOLD_NS UINT64_C(2000000000)
 
-#define GENERATED_REQUESTS 600u
+#define GENERATED_REQUESTS 3000u
 
 static uint32_t least(uint64_t a, uint64_t b)
 {
@@ -64,7 +64,7 @@ static int open_memory(struct replay *replay, struct kvs_error *err)
 	}
 	if (rc == 0) {
 		rc = device_open(&replay->device, (uint32_t)set->device_blocks, &replay->host,
-				 3 * replay->concurrency, err);
+				 SCHED_COPIES_A_REQUEST * replay->concurrency, err);
 	}
 	return rc;
 }
