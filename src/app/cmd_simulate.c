@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `kvstrata simulate`: hit-ratio curves without moving a byte, for sizing. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "app/source.h"
 #include "app/sweep.h"
 #include "base/units.h"
+#include "evict/evict.h"
 #include "os/os.h"
 
 struct settings {
@@ -23,61 +23,23 @@ struct settings {
 	bool        json;
 };
 
-enum {
-	OPTION_TRACE,
-	OPTION_CAPACITY,
-	OPTION_POLICY,
-	OPTION_PLOT,
-	OPTION_JSON,
-	OPTION_REQUESTS,
-	OPTION_SEED
-};
-
-#define FIELD(name) offsetof(struct settings, name)
-
 static const struct conf_option options[] = {
-	[OPTION_TRACE] = { .name = "trace",
-			   .type = CONF_TEXT,
-			   .offset = FIELD(trace),
-			   .metavar = "FILE",
-			   .help = "requests to feed, one JSON object a line;"
-				   " without it, generated conversations" },
-	[OPTION_CAPACITY] = { .name = "capacity",
-			      .type = CONF_TEXT,
-			      .offset = FIELD(capacity),
-			      .metavar = "LIST",
-			      .fallback = "100,300,1000,3000,10000,unlimited",
-			      .help = "cache sizes in blocks of 512 tokens, commas between; or unlimited" },
-	[OPTION_POLICY] = { .name = "policy",
-			    .type = CONF_TEXT,
-			    .offset = FIELD(policy),
-			    .metavar = "LIST",
-			    .fallback = "lru,fifo,lru-leaf,s3fifo",
-			    .help = "who leaves a full cache: lru, fifo, lru-leaf, s3fifo, host-order;"
-				    " commas between" },
-	[OPTION_PLOT] = { .name = "plot",
-			  .type = CONF_TEXT,
-			  .offset = FIELD(plot),
-			  .metavar = "FILE",
-			  .help = "draw the curves as an SVG picture" },
-	[OPTION_JSON] = { .name = "json",
-			  .type = CONF_BOOL,
-			  .offset = FIELD(json),
-			  .help = "print a JSON array, one object for each policy and capacity" },
-	[OPTION_REQUESTS] = { .name = "requests",
-			      .type = CONF_COUNT,
-			      .offset = FIELD(requests),
-			      .metavar = "N",
-			      .fallback = "10000",
-			      .min = 1,
-			      .max = 1e9,
-			      .help = "how many requests to generate, without --trace" },
-	[OPTION_SEED] = { .name = "seed",
-			  .type = CONF_COUNT,
-			  .offset = FIELD(seed),
-			  .metavar = "N",
-			  .fallback = "1",
-			  .help = "of the generated requests, without --trace" },
+	{ OPTION(settings, trace), .type = CONF_TEXT, .metavar = "FILE",
+	  .help = "requests to feed, one JSON object a line; without it, generated conversations" },
+	{ OPTION(settings, capacity), .type = CONF_TEXT, .metavar = "LIST",
+	  .fallback = "100,300,1000,3000,10000,unlimited",
+	  .help = "cache sizes in blocks of 512 tokens, commas between; or unlimited" },
+	{ OPTION(settings, policy), .type = CONF_TEXT, .metavar = "LIST",
+	  .fallback = "lru,fifo,lru-leaf,s3fifo", .choices = evict_names,
+	  .help = "who leaves a full cache, commas between" },
+	{ OPTION(settings, plot), .type = CONF_TEXT, .metavar = "FILE",
+	  .help = "draw the curves as an SVG picture" },
+	{ OPTION(settings, json), .type = CONF_BOOL,
+	  .help = "print a JSON array, one object for each policy and capacity" },
+	{ OPTION(settings, requests), .type = CONF_COUNT, .metavar = "N", .fallback = "10000",
+	  .min = 1, .max = 1e9, .help = "how many requests to generate, without --trace" },
+	{ OPTION(settings, seed), .type = CONF_COUNT, .metavar = "N", .fallback = "1",
+	  .help = "of the generated requests, without --trace" },
 };
 
 static double ratio(uint64_t part, uint64_t whole)
@@ -221,17 +183,18 @@ static int feed(struct sweep *sweep, struct source *source, bool show, struct kv
 static int report(const struct settings *set, const struct sweep_axes *axes,
 		  const struct sweep *sweep, struct kvs_error *err)
 {
+	int rc;
+
 	if (set->json)
 		print_json(sweep);
 	else
 		print_table(set, sweep);
-	errno = EIO;
-	if (fflush(stdout) != 0 || ferror(stdout))
-		return err_set(err, -errno, "standard output: cannot write: %s", strerror(errno));
+	rc = app_flush(err);
+	if (rc < 0)
+		return rc;
 	return set->plot ? draw(set, axes, sweep, err) : 0;
 }
 
-/* A line that is no request is the caller's to mend, like an argument; the rest is the world's. */
 static int simulate(const struct settings *set, const struct sweep_axes *axes)
 {
 	struct source   *source = NULL;
@@ -247,34 +210,7 @@ static int simulate(const struct settings *set, const struct sweep_axes *axes)
 		rc = report(set, axes, sweep, &err);
 	sweep_close(sweep);
 	source_close(source);
-	if (rc == 0)
-		return APP_DONE;
-	return app_fail(simulate_command.name, &err,
-			rc == KVS_E_INVALID ? APP_USAGE : APP_FAILED);
-}
-
-static int check(const void *settings, struct kvs_error *err)
-{
-	const struct settings *set = settings;
-	struct sweep_axes      axes;
-
-	return sweep_axes_read(set->capacity, set->policy, &axes, err);
-}
-
-/* A flag that would change nothing is a misunderstanding; a file may well serve several runs. */
-static int check_flags(const struct settings *set, const struct conf *conf, struct kvs_error *err)
-{
-	static const size_t generator[] = { OPTION_REQUESTS, OPTION_SEED };
-	size_t              i;
-
-	for (i = 0; set->trace && i < ARRAY_COUNT(generator); i++) {
-		if (conf_source(conf, generator[i]) == CONF_FROM_FLAG) {
-			return err_set(err, KVS_E_INVALID,
-				       "--%s: given with --trace; it is for generated requests only",
-				       options[generator[i]].name);
-		}
-	}
-	return 0;
+	return rc == 0 ? APP_DONE : app_fail(simulate_command.name, &err);
 }
 
 static int run(int argc, char **argv)
@@ -288,8 +224,8 @@ static int run(int argc, char **argv)
 	if (status != APP_DONE)
 		return status;
 	if (sweep_axes_read(set.capacity, set.policy, &axes, &err) < 0 ||
-	    check_flags(&set, conf, &err) < 0)
-		status = app_fail(simulate_command.name, &err, APP_USAGE);
+	    app_check_trace(&simulate_command, conf, set.trace, &err) < 0)
+		status = app_fail(simulate_command.name, &err);
 	else
 		status = simulate(&set, &axes);
 	conf_close(conf);
@@ -317,6 +253,5 @@ const struct app_command simulate_command = {
 	.options = options,
 	.option_count = ARRAY_COUNT(options),
 	.settings_bytes = sizeof(struct settings),
-	.check = check,
 	.run = run,
 };

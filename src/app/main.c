@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The `kvstrata` command: finds the subcommand and runs it, or explains. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -119,12 +118,13 @@ static int dispatch(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	int status = dispatch(argc, argv);
+	struct kvs_error err;
+	int              status = dispatch(argc, argv);
 
 	/* A report that did not reach its reader is no success; whoever failed has said why. */
-	if ((fflush(stdout) != 0 || ferror(stdout)) && status == APP_DONE) {
-		fprintf(stderr, "kvstrata: standard output: %s\n", strerror(errno));
-		return APP_FAILED;
+	if (app_flush(&err) < 0 && status == APP_DONE) {
+		fprintf(stderr, "kvstrata: %s\n", err.message);
+		status = APP_FAILED;
 	}
 	return status;
 }

@@ -47,7 +47,8 @@ char *progress_line(const struct progress *progress, double fraction, uint64_t d
 		    uint64_t now_ns, char *line)
 {
 	double elapsed_s = (double)(now_ns - progress->start_ns) / NS_PER_S;
-	char   bar[BAR_CELLS + 1], left[LEFT_BYTES], count[UNITS_TEXT_BYTES], rate[UNITS_TEXT_BYTES];
+	char   bar[BAR_CELLS + 1], left[LEFT_BYTES];
+	char   count[UNITS_TEXT_BYTES], rate[UNITS_TEXT_BYTES];
 
 	fraction = fraction > 1 ? 1 : fraction > 0 ? fraction : 0;
 	format_bar(fraction, bar);

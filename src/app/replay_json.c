@@ -103,7 +103,6 @@ int replay_print_json(const struct replay *replay, struct kvs_error *err)
 	failed = !object || json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) < 0;
 	json_decref(object);
 	putchar('\n');
-	if (failed || fflush(stdout) != 0)
-		return err_set(err, -EIO, "standard output: cannot write the report");
-	return 0;
+	/* What could not be written is found when standard output is flushed. */
+	return failed && !ferror(stdout) ? err_set(err, -ENOMEM, "no memory for the report") : 0;
 }

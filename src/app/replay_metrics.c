@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/app.h"
 #include "app/figures.h"
 
 /* One counter; err keeps the first failure. */
@@ -92,15 +93,13 @@ static int fill(struct metrics *metrics, const struct replay *replay, const stru
 
 static int write_text(const char *path, const char *text, size_t length, struct kvs_error *err)
 {
-	FILE *const file = fopen(path, "w");
-	bool        whole;
+	FILE *file;
+	int   rc = app_open_file("metrics", path, &file, err);
 
-	if (!file)
-		return err_set(err, -errno, "metrics: %s: %s", path, strerror(errno));
-	whole = fwrite(text, 1, length, file) == length;
-	if (fclose(file) != 0 || !whole)
-		return err_set(err, -EIO, "metrics: %s: cannot write", path);
-	return 0;
+	if (rc < 0)
+		return rc;
+	fwrite(text, 1, length, file);
+	return app_close_file(file, "metrics", path, err);
 }
 
 int replay_write_metrics(const struct replay *replay, const char *path, struct kvs_error *err)

@@ -155,5 +155,4 @@ void replay_print(const struct replay *replay)
 	printf("rows checked: %s, wrong bytes: %" PRIu64 "\n",
 	       units_format_count(replay->engine.rows_checked, rows), replay->engine.wrong_bytes);
 	print_memory(replay, &figures);
-	fflush(stdout);
 }

@@ -53,7 +53,8 @@ static const char *quote(const json_t *value, char buffer[QUOTE_BYTES])
 {
 	char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII);
 
-	snprintf(buffer, QUOTE_BYTES, "%.28s%s", text ? text : "?", text && strlen(text) > 28 ? "..." : "");
+	snprintf(buffer, QUOTE_BYTES, "%.28s%s", text ? text : "?",
+		 text && strlen(text) > 28 ? "..." : "");
 	free(text);
 	return buffer;
 }

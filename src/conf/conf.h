@@ -40,7 +40,7 @@ struct conf_option {
 	const char        *fallback;   /* the default, as a user would write it; NULL: false, 0, NULL */
 	double             min, max;   /* inclusive, in the field's unit; max 0: only the type's bound */
 	uint64_t           multiple;   /* sizes and counts must be a multiple of it; 0: any */
-	const char *const *choices;    /* CONF_CHOICE: NULL-terminated */
+	const char *const *choices;    /* NULL-terminated; those of a CONF_TEXT are shown by help only */
 	const char        *metavar;    /* FILE, SPEC, N ...: shown by help */
 	const char        *help;       /* one line, without a full stop */
 	const char        *word;       /* a bare word that is also accepted ("max"); NULL: none */

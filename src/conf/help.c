@@ -36,7 +36,7 @@ static size_t print_choices(const struct conf_option *option, FILE *out)
 {
 	size_t columns = 0, i;
 
-	for (i = 0; option->type == CONF_CHOICE && option->choices[i]; i++)
+	for (i = 0; option->choices && option->choices[i]; i++)
 		columns += (size_t)fprintf(out, "%s%s", i ? ", " : ": ", option->choices[i]);
 	return columns;
 }

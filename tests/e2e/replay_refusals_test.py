@@ -110,11 +110,28 @@ def files_that_cannot_be_opened_are_failures():
 
 
 @suite.test
+def a_seed_beside_a_trace_is_refused_as_a_flag_only():
+    path = written("one.jsonl", request() + "\n")
+    refuses(2, "--seed: given with --trace; it is for generated requests only", "--trace", path, "--seed", 2)
+    config = written("seed.json", json.dumps({"seed": 2}))
+    command.succeeds("replay", "--config", config, "--trace", path, "--store", "none")
+
+
+@suite.test
 def a_metrics_file_that_cannot_be_written_does_not_cost_the_report():
     done = command.run("replay", "--json", "--limit", 3, "--metrics", folder / "nowhere/metrics")
     tap.equal((done.returncode, json.loads(done.stdout)["requests"]), (1, 3))
-    assert re.fullmatch("kvstrata replay: metrics: .*/nowhere/metrics: No such file or directory\n",
-                        done.stderr), done.stderr
+    sentence = "kvstrata replay: metrics: cannot open .*/nowhere/metrics: No such file or directory\n"
+    assert re.fullmatch(sentence, done.stderr), done.stderr
+
+
+@suite.test
+def a_metrics_file_that_cannot_hold_them_is_a_failure_with_its_reason():
+    command_line = ["replay", "--json", "--limit", 3, "--store", "none", "--metrics", "/dev/full"]
+    done = command.run(*command_line)
+    tap.equal((done.returncode, json.loads(done.stdout)["requests"]), (1, 3))
+    tap.equal(done.stderr,
+              "kvstrata replay: metrics: cannot write /dev/full: No space left on device\n")
 
 
 @suite.test
