@@ -30,7 +30,7 @@ static void gather_reasons(const struct replay *replay, struct figures *figures)
 			    transfer_outcome_name((enum transfer_outcome)i), transfer->outcomes[i]);
 		}
 	}
-	add(figures->drops, &figures->drop_count, "host_full", sched_unstored(replay->sched));
+	add(figures->drops, &figures->drop_count, "host_full", sched_unsaved(replay->sched));
 	for (i = 0; transfer && i < TRANSFER_DROP_COUNT; i++) {
 		add(figures->drops, &figures->drop_count, transfer_drop_name((enum transfer_drop)i),
 		    transfer->drops[i]);

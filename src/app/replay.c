@@ -177,23 +177,23 @@ static void dispatch(struct replay *replay, const struct op *op)
 }
 
 /* The forward pass: check what was restored, compute the rest, and look at all of it again. */
-static void forward(struct replay *replay, const struct sched_row *row)
+static void forward(struct replay *replay, const struct sched_pass *pass)
 {
 	const struct engine_prompt prompt = {
-		.request = row->id,
-		.page_ids = ids_of(replay, row->request),
-		.page_count = row->page_count,
-		.token_count = row->token_count,
+		.request = pass->id,
+		.page_ids = ids_of(replay, pass->request),
+		.page_count = pass->page_count,
+		.token_count = pass->token_count,
 		.blocks = replay->blocks,
 	};
 	struct sched_result result;
 	uint32_t            page;
 
-	for (page = 0; page < row->page_count; page++)
-		replay->blocks[page] = device_block(&replay->device, row->table[page]);
-	engine_prefill(&replay->engine, &prompt, row->hit_pages);
+	for (page = 0; page < pass->page_count; page++)
+		replay->blocks[page] = device_block(&replay->device, pass->table[page]);
+	engine_prefill(&replay->engine, &prompt, pass->hit_pages);
 	engine_check(&replay->engine, &prompt);
-	sched_finished(replay->sched, row->request, &result);
+	sched_finished(replay->sched, pass->request, &result);
 	count(replay, &result);
 }
 
@@ -210,9 +210,9 @@ static bool run_plan(struct replay *replay, const struct sched_plan *plan)
 	}
 	while (device_poll(&replay->device, &ticket))
 		sched_copied(replay->sched, ticket);
-	for (i = 0; i < plan->row_count; i++)
-		forward(replay, &plan->rows[i]);
-	return plan->op_count > 0 || plan->copy_count > 0 || plan->row_count > 0;
+	for (i = 0; i < plan->pass_count; i++)
+		forward(replay, &plan->passes[i]);
+	return plan->op_count > 0 || plan->copy_count > 0 || plan->pass_count > 0;
 }
 
 /* Until something can have changed: a fact, a deadline, an arrival. */

@@ -64,7 +64,7 @@ static int open_memory(struct replay *replay, struct kvs_error *err)
 	}
 	if (rc == 0) {
 		rc = device_open(&replay->device, (uint32_t)set->device_blocks, &replay->host,
-				 3 * replay->concurrency, err);
+				 SCHED_COPIES_A_REQUEST * replay->concurrency, err);
 	}
 	return rc;
 }

@@ -10,7 +10,7 @@
  * Path     GET fills a block, PUT reads it, H2D and D2H copy from and to it; all by pointer, no
  *          copy of payload.
  * Limits   Sizes are fixed at open; nothing allocates after the parts are carved.
- * Threads  open, carve and close: the owner's.  Addresses may be used from any thread.
+ * Threads  open, carve and close: one.  Addresses may be used from any thread.
  */
 #ifndef ARENA_ARENA_H
 #define ARENA_ARENA_H

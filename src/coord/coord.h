@@ -6,7 +6,7 @@
  * (admit), and counts uses.  A use of a page is a use in every stratum that holds it, so that a
  * page hot on the Device does not grow cold on the Host.
  *
- * Threads  The cache owner's only.  Pure: no clock, no thread, no allocation after open.
+ * Threads  The cache thread only.  Pure: no clock, no thread, no allocation after open.
  */
 #ifndef COORD_COORD_H
 #define COORD_COORD_H

@@ -18,7 +18,7 @@
  * Limits   slot numbers below capacity; nothing allocates after open, but memory is touched only as
  *          slots come into use: number them from 0.
  * Order    Depends on the sequence of calls alone.
- * Threads  None of its own: the owner's.
+ * Threads  None of its own: the caller's.
  */
 #ifndef EVICT_EVICT_H
 #define EVICT_EVICT_H

@@ -7,7 +7,7 @@
  * the block.
  *
  * Limits   entry_max entries, fixed at open: the sum of both strata's blocks is always enough.
- * Threads  The cache owner's only.
+ * Threads  The cache thread only.
  */
 #ifndef MATCH_INDEX_H
 #define MATCH_INDEX_H

@@ -5,7 +5,7 @@
  * Names    kvstrata_*; one fixed label a metric at most besides the registry's own (model, role,
  *          dp_rank, tp_rank).  No request ids, no keys.  Metrics never decide anything.
  * Limits   METRICS_MAX metrics a registry, fixed at open; registering past it is refused.
- * Threads  Updates are relaxed atomics from any thread; registration and close are the owner's.  A
+ * Threads  Updates are relaxed atomics from any thread; registration and close are one thread's.  A
  *          text snapshot may run beside updates and sees each value whole.
  */
 #ifndef METRICS_METRICS_H

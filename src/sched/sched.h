@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The scheduler: from a prompt's tokens to a plan of copies, forward rows and storage ops.
+ * The scheduler: from a prompt's tokens to a plan of copies, forward passes and storage ops.
  *
  * Pure: time, facts and fences in, one plan a round out; it never waits.  Life of a request:
  *
  *   SUBMITTED --the store may hold more--> PREFETCHING --wake--> SUBMITTED (prepared)
  *   SUBMITTED --room on the Device--> LOADING --H2D fence--> RUNNING --forward done--> finished
  *
- * PREFETCHING owns a lease and nothing else: no Device blocks, no place among the rows.  The store
+ * PREFETCHING owns a lease and nothing else: no Device blocks, no place among the passes.  The store
  * is considered once a request, whatever came of it.  A restored block takes the path of every Host
  * hit: H2D, fence, forward.
  *
  * Owner    Request tables and tickets live here; the engine borrows what a plan points to until the
  *          next round.
  * Limits   request_max requests of page_max pages; a longer prompt is refused.
- * Threads  One owner thread.  Nothing allocates after open.
+ * Threads  One, the cache thread.  Nothing allocates after open.
  */
 #ifndef SCHED_SCHED_H
 #define SCHED_SCHED_H
@@ -22,6 +22,9 @@
 #include "coord/coord.h"
 #include "tier/tier.h"
 #include "transfer/transfer.h"
+
+/* A request has one LOAD and then one SAVE, which may last until its successor's SAVE has begun. */
+#define SCHED_COPIES_A_REQUEST 3u
 
 struct sched_options {
 	struct coord_options   coord;
@@ -36,7 +39,7 @@ struct sched_options {
 };
 
 /* What the engine computes for one request: pages [hit_pages, page_count) of its table. */
-struct sched_row {
+struct sched_pass {
 	uint32_t        request;      /* slot, the engine's handle until sched_finished() */
 	uint64_t        id;           /* the caller's */
 	const uint32_t *table;        /* Device block of each page */
@@ -47,12 +50,12 @@ struct sched_row {
 };
 
 struct sched_plan {
-	const struct op        *ops;      /* storage, in order of submission */
-	uint32_t                op_count;
-	const uint32_t         *copies;   /* tier tickets to submit to the device */
-	uint32_t                copy_count;
-	const struct sched_row *rows;
-	uint32_t                row_count;
+	const struct op         *ops;        /* storage, in order of submission */
+	uint32_t                 op_count;
+	const uint32_t          *copies;     /* tier tickets to submit to the device */
+	uint32_t                 copy_count;
+	const struct sched_pass *passes;
+	uint32_t                 pass_count;
 };
 
 enum sched_origin { ORIGIN_DEVICE, ORIGIN_HOST, ORIGIN_STORE, ORIGIN_RECOMPUTED, ORIGIN_COUNT };
@@ -69,6 +72,7 @@ struct sched_result {
 
 struct sched;
 
+/* Errors: KVS_E_INVALID (option, rule), -ENOMEM.  host has the Host blocks and outlives the scheduler. */
 int  sched_open(const struct sched_options *options, const struct arena_part *host,
 		struct sched **ret_sched, struct kvs_error *err);
 void sched_close(struct sched *sched);
@@ -125,7 +129,7 @@ void sched_discard_backups(struct sched *sched);
 /* For reports; without a store the manager is NULL. */
 const struct transfer *sched_transfer(const struct sched *sched);
 const struct coord    *sched_coord(const struct sched *sched);
-uint64_t               sched_unstored(const struct sched *sched);
+uint64_t               sched_unsaved(const struct sched *sched);
 
 void sched_audit(struct sched *sched);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The round: deadlines, completions, backups; and what tickets share.  See transfer.h. */
-#include "transfer/transfer.h"
+#include "transfer/parts.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -157,8 +157,7 @@ static struct ticket *find(struct transfer *transfer, uint64_t id, bool by_lease
 {
 	uint32_t slot;
 
-	for (slot = slots_next(&transfer->slots, 0); slot != SLOT_NONE;
-	     slot = slots_next(&transfer->slots, slot + 1)) {
+	SLOTS_EACH(&transfer->slots, slot) {
 		struct ticket *const ticket = &transfer->tickets[slot];
 
 		if ((by_lease ? ticket->lease_id : ticket->op.op_id) == id)
@@ -171,8 +170,7 @@ static void apply_deadlines(struct transfer *transfer)
 {
 	uint32_t slot;
 
-	for (slot = slots_next(&transfer->slots, 0); slot != SLOT_NONE;
-	     slot = slots_next(&transfer->slots, slot + 1)) {
+	SLOTS_EACH(&transfer->slots, slot) {
 		struct ticket *const ticket = &transfer->tickets[slot];
 
 		if (transfer->now_ns < ticket->deadline_ns)
@@ -257,13 +255,27 @@ uint32_t transfer_in_flight(const struct transfer *transfer)
 	uint32_t count = 0;
 	uint32_t slot;
 
-	for (slot = slots_next(&transfer->slots, 0); slot != SLOT_NONE;
-	     slot = slots_next(&transfer->slots, slot + 1)) {
+	SLOTS_EACH(&transfer->slots, slot) {
 		const enum ticket_state state = transfer->tickets[slot].state;
 
 		count += state != TICKET_READY && state != TICKET_QUARANTINE;
 	}
 	return count;
+}
+
+uint64_t transfer_wake_ns(const struct transfer *transfer)
+{
+	uint64_t earliest_ns = UINT64_MAX;
+	uint32_t slot;
+
+	SLOTS_EACH(&transfer->slots, slot) {
+		const struct ticket *const ticket = &transfer->tickets[slot];
+		const bool waits = ticket->state == TICKET_QUERY || ticket->state == TICKET_GET;
+
+		if (waits && ticket->deadline_ns < earliest_ns)
+			earliest_ns = ticket->deadline_ns;
+	}
+	return earliest_ns;
 }
 
 void transfer_audit(const struct transfer *transfer)
@@ -272,7 +284,7 @@ void transfer_audit(const struct transfer *transfer)
 	uint32_t slot;
 
 	slots_audit(&transfer->slots);
-	for (slot = 0; slot < transfer->limits.op_credits; slot++) {
+	for (slot = 0; slot < transfer->slots.count; slot++) {
 		const struct ticket *const ticket = &transfer->tickets[slot];
 		const bool                 put = ticket->op.kind == OP_PUT;
 

@@ -130,15 +130,15 @@ void rig_round_of(struct rig *rig, struct fact fact)
 
 uint64_t rig_read(struct rig *rig, uint32_t request, uint32_t first, uint32_t count)
 {
-	struct kvs_key keys[RIG_HOST_MAX];
-	uint64_t       lease_id = 0;
-	uint32_t       i;
+	struct kvs_key        keys[RIG_HOST_MAX];
+	enum transfer_outcome reason;
+	uint64_t              lease_id = 0;
+	uint32_t              i;
 
 	KVS_ASSERT_CMP(count, <=, RIG_HOST_MAX);
 	for (i = 0; i < count; i++)
 		keys[i] = key_of(first + i);
-	KVS_ASSERT_CMP(transfer_read(&rig->transfer, request, keys, count, &lease_id), ==,
-		       TRANSFER_READY);
+	KVS_ASSERT(transfer_read(&rig->transfer, request, keys, count, &lease_id, &reason));
 	rig_audit(rig);
 	return lease_id;
 }

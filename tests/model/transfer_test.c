@@ -308,7 +308,8 @@ static void read_keys(struct world *world, uint32_t first, uint32_t count)
 {
 	struct kvs_key        keys[KEYS];
 	uint64_t              lease_id;
-	enum transfer_outcome outcome;
+	enum transfer_outcome reason;
+	bool                  read;
 	uint32_t              i;
 
 	/* The caller asks beyond its local prefix. */
@@ -319,14 +320,15 @@ static void read_keys(struct world *world, uint32_t first, uint32_t count)
 		return;
 	for (i = 0; i < count; i++)
 		keys[i] = key_of(first + i);
-	outcome = transfer_read(&world->rig.transfer, world->lease_count, keys, count, &lease_id);
+	read = transfer_read(&world->rig.transfer, world->lease_count, keys, count, &lease_id,
+			     &reason);
 	world->read_count++;
-	KVS_ASSERT_CMP(outcome == TRANSFER_QUARANTINE, ==, stuck_count(world) > 0);
-	if (outcome == TRANSFER_READY) {
+	KVS_ASSERT_CMP(!read && reason == TRANSFER_QUARANTINE, ==, stuck_count(world) > 0);
+	if (read) {
 		world->leases[world->lease_count++] =
 			(struct lease){ .id = lease_id, .waiting = true, .held = true };
 	}
-	absorb(world, outcome == TRANSFER_READY);
+	absorb(world, read);
 }
 
 /* The from-th of what is in a phase, counted round; NULL when nothing is. */

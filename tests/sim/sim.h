@@ -31,6 +31,7 @@
 #define SIM_REST_STEPS 2000u
 
 #define REQUESTS_MAX 6u
+#define COPIES_MAX (SCHED_COPIES_A_REQUEST * REQUESTS_MAX)
 #define OPS_MAX      64u
 #define WORKERS_MAX  3u /* a class */
 
@@ -100,7 +101,7 @@ struct sim {
 	struct sim_request   requests[REQUESTS_MAX];
 	uint64_t             next_request;
 	uint32_t             doubts;                    /* ops in_doubt */
-	bool                 copying[3 * REQUESTS_MAX]; /* tier tickets between submission and fence */
+	bool                 copying[COPIES_MAX];       /* tier tickets between submission and fence */
 	uint32_t             copy_count;
 	uint64_t             round_every;               /* ticks between rounds, at most */
 	uint64_t             submit_every;

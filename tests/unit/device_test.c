@@ -80,7 +80,7 @@ static void a_store_fills_host_blocks_only(void **state)
 {
 	const uint32_t     device[] = { 0, 1, 2, 3 }, host[] = { 3, 101, 102, 0 };
 	struct tier_pair   pairs[] = { { 3, 0, 0 }, { 0, 3, 1 } };
-	struct tier_ticket ticket = { .kind = TIER_STORE, .pair_count = 2, .pairs = pairs };
+	struct tier_ticket ticket = { .kind = TIER_SAVE, .pair_count = 2, .pairs = pairs };
 	struct rig         rig;
 
 	(void)state;
@@ -99,7 +99,7 @@ static void a_store_fills_host_blocks_only(void **state)
 static void a_copy_ends_where_the_trailer_begins(void **state)
 {
 	struct tier_pair   pair = { 1, 0, 0 };
-	struct tier_ticket ticket = { .kind = TIER_STORE, .pair_count = 1, .pairs = &pair };
+	struct tier_ticket ticket = { .kind = TIER_SAVE, .pair_count = 1, .pairs = &pair };
 	struct rig         rig;
 	uint8_t           *trailer;
 	uint32_t           i;

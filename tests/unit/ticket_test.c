@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "death.h"
+#include "transfer/parts.h"
 #include "transfer_rig.h"
 
 #define TEXT_BYTES 4096u

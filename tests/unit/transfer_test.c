@@ -255,13 +255,15 @@ static void A6_3_exhausted_host_credits_refuse_before_backend_work(void **state)
 	const struct kvs_key   key = key_of(30);
 	uint64_t               lease_id;
 	uint64_t               none = 77;
+	enum transfer_outcome  reason;
 
 	(void)state;
 	limits.host_credits = 3;
 	reopen(&limits, HOST_BLOCKS);
 	rig_get(&rig, 0, 1, 3, &lease_id);
 	transfer_begin(&rig.transfer, rig.now_ns);
-	assert_int_equal(transfer_read(&rig.transfer, 1, &key, 1, &none), TRANSFER_CREDITS);
+	assert_false(transfer_read(&rig.transfer, 1, &key, 1, &none, &reason));
+	assert_int_equal(reason, TRANSFER_CREDITS);
 	assert_int_equal(none, 77);
 	assert_int_equal(rig.transfer.out.op_count, 0);
 	assert_int_equal(rig.transfer.out.wake_count, 0);
@@ -293,14 +295,16 @@ static void credits_gone_since_the_query_end_the_wait(void **state)
 
 static void without_op_credits_a_read_is_refused(void **state)
 {
-	const struct kvs_key key = key_of(40);
-	uint64_t             none;
-	uint32_t             i;
+	const struct kvs_key  key = key_of(40);
+	uint64_t              none;
+	enum transfer_outcome reason;
+	uint32_t              i;
 
 	(void)state;
 	for (i = 0; i < rig_limits.op_credits; i++)
 		rig_read(&rig, i, 1 + i, 1);
-	assert_int_equal(transfer_read(&rig.transfer, 9, &key, 1, &none), TRANSFER_CREDITS);
+	assert_false(transfer_read(&rig.transfer, 9, &key, 1, &none, &reason));
+	assert_int_equal(reason, TRANSFER_CREDITS);
 	assert_int_equal(rig.transfer.out.op_count, rig_limits.op_credits);
 }
 
@@ -586,6 +590,7 @@ static void an_unretired_read_is_quarantined_until_its_notice(void **state)
 	const struct retirement_notice notice = { op.op_id }, other = { lease_id };
 	const struct kvs_key           key = key_of(9);
 	uint64_t                       none;
+	enum transfer_outcome          reason;
 
 	(void)state;
 	assert_int_equal(transfer_notice(&rig.transfer, &notice), KVS_E_STALE);
@@ -602,7 +607,8 @@ static void an_unretired_read_is_quarantined_until_its_notice(void **state)
 	assert_int_equal(rig_pin_all(&rig), HOST_BLOCKS - 2);
 	assert_int_equal(rig.transfer.host_refs, 2);
 	assert_int_equal(transfer_in_flight(&rig.transfer), 0);
-	assert_int_equal(transfer_read(&rig.transfer, 1, &key, 1, &none), TRANSFER_QUARANTINE);
+	assert_false(transfer_read(&rig.transfer, 1, &key, 1, &none, &reason));
+	assert_int_equal(reason, TRANSFER_QUARANTINE);
 	assert_int_equal(rig.transfer.out.op_count, 0);
 
 	assert_int_equal(transfer_notice(&rig.transfer, &other), KVS_E_STALE);
