@@ -21,13 +21,13 @@ static const struct conf_option options[] = {
 	  .help = "blocks of the Device stratum; the longest prompt must fit" },
 	{ OPTION(replay_settings, host_blocks), .type = CONF_COUNT, .metavar = "N",
 	  .fallback = "512", .min = 1, .max = 1 << 28, .help = "blocks of the Host stratum" },
-	{ OPTION(replay_settings, policy), .type = CONF_CHOICE, .fallback = "lru",
-	  .choices = evict_names, .metavar = "NAME", .help = "who leaves a full Host or Store" },
-	{ OPTION(replay_settings, speed), .type = CONF_NUMBER, .metavar = "N", .fallback = "max",
-	  .min = 0.001, .max = 1e6, .word = "max", .word_value = 0,
+	{ OPTION(replay_settings, policy), .type = CONF_CHOICE, .metavar = "NAME",
+	  .fallback = "lru", .choices = evict_names, .help = "who leaves a full Host or Store" },
+	{ OPTION(replay_settings, speed), .type = CONF_NUMBER, .metavar = "N",
+	  .fallback = "max", .min = 0.001, .max = 1e6, .word = "max", .word_value = 0,
 	  .help = "how many times faster than the trace's clock; max waits for nothing but the store" },
-	{ OPTION(replay_settings, concurrency), .type = CONF_COUNT, .metavar = "N", .fallback = "4",
-	  .min = 1, .max = 1024, .help = "requests in the engine at once" },
+	{ OPTION(replay_settings, concurrency), .type = CONF_COUNT, .metavar = "N",
+	  .fallback = "4", .min = 1, .max = 1024, .help = "requests in the engine at once" },
 	{ OPTION(replay_settings, deadline), .type = CONF_DURATION, .metavar = "TIME",
 	  .fallback = "500ms", .word = "none", .word_value = UINT64_MAX,
 	  .help = "how long a request waits for the store before it computes instead" },
@@ -50,8 +50,7 @@ static int fail_wrong(const struct replay *replay)
 	struct kvs_error           err;
 
 	err_set(&err, KVS_E_PROTO,
-		"wrong bytes: %" PRIu64 "; the first in request %" PRIu64
-		", block %u of its prompt",
+		"wrong bytes: %" PRIu64 "; the first in request %" PRIu64 ", block %u of its prompt",
 		engine->wrong_bytes, engine->wrong_request, engine->wrong_page);
 	return app_fail(replay_command.name, &err);
 }

@@ -28,7 +28,7 @@ struct replay_settings {
 	uint64_t    concurrency;
 	uint64_t    deadline; /* ns; UINT64_MAX: none */
 	double      prefill_tokens_per_s;
-	uint64_t    limit; /* requests; 0: all of a trace, 600 generated ones */
+	uint64_t    limit; /* requests; 0: all of a trace, 3,000 generated ones */
 	uint64_t    seed;
 	const char *metrics;
 	bool        json;

@@ -121,8 +121,8 @@ def a_seed_beside_a_trace_is_refused_as_a_flag_only():
 def a_metrics_file_that_cannot_be_written_does_not_cost_the_report():
     done = command.run("replay", "--json", "--limit", 3, "--metrics", folder / "nowhere/metrics")
     tap.equal((done.returncode, json.loads(done.stdout)["requests"]), (1, 3))
-    assert re.fullmatch("kvstrata replay: metrics: cannot open .*/nowhere/metrics: No such file or directory\n",
-                        done.stderr), done.stderr
+    sentence = "kvstrata replay: metrics: cannot open .*/nowhere/metrics: No such file or directory\n"
+    assert re.fullmatch(sentence, done.stderr), done.stderr
 
 
 @suite.test

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The invariants, by the names of the design: from the ledger's view and the rooms' own audits,
- * after every step.
+ * The invariants, by their names in docs/ARCHITECTURE.md: from the ledger's view and the rooms' own
+ * audits, after every step.
  *
  * The rooms are looked into, never asked: what they say of themselves is compared with what the
  * world did.
