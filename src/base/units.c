@@ -126,10 +126,13 @@ int units_count(const char *text, uint64_t *ret_count)
 
 static char *format_scaled(uint64_t value, const struct unit *unit, char *buffer)
 {
+	const uint64_t whole = value / unit->factor;
+	const double   decimal = (double)value / (double)unit->factor;
+
 	if (value % unit->factor == 0)
-		snprintf(buffer, 32, "%" PRIu64 " %s", value / unit->factor, unit->name);
+		snprintf(buffer, UNITS_TEXT_BYTES, "%" PRIu64 " %s", whole, unit->name);
 	else
-		snprintf(buffer, 32, "%.2f %s", (double)value / (double)unit->factor, unit->name);
+		snprintf(buffer, UNITS_TEXT_BYTES, "%.2f %s", decimal, unit->name);
 	return buffer;
 }
 
@@ -140,7 +143,7 @@ char *units_format_size(uint64_t bytes, char *buffer)
 	while (i > 0 && bytes < size_units[i].factor)
 		i--;
 	if (i == 0)
-		snprintf(buffer, 32, "%" PRIu64 " B", bytes);
+		snprintf(buffer, UNITS_TEXT_BYTES, "%" PRIu64 " B", bytes);
 	else
 		format_scaled(bytes, &size_units[i], buffer);
 	return buffer;

@@ -25,10 +25,9 @@ int units_size(const char *text, uint64_t *ret_bytes);
 int units_duration(const char *text, uint64_t *ret_ns);
 int units_count(const char *text, uint64_t *ret_count);
 
-/*
- * "64 KiB" when whole and "1.50 GiB" when not, "250 ms", "12,031" into a caller's buffer of at
- * least 32 bytes; returns it.
- */
+#define UNITS_TEXT_BYTES 32
+
+/* "64 KiB" when whole and "1.50 GiB" when not, "250 ms", "12,031" into UNITS_TEXT_BYTES; returns it. */
 char *units_format_size(uint64_t bytes, char *buffer);
 char *units_format_duration(uint64_t ns, char *buffer);
 char *units_format_count(uint64_t count, char *buffer);

@@ -32,7 +32,7 @@ static void reopen(struct world *world, size_t bytes)
 	const struct arena_report *report;
 
 	arena_close(world->arena);
-	KVS_ASSERT(arena_open_with(bytes, ARENA_LAZY, &world->arena, NULL) == 0);
+	KVS_ASSERT(arena_open(bytes, ARENA_LAZY, &world->arena, NULL) == 0);
 	report = arena_report(world->arena);
 	KVS_ASSERT_CMP(report->bytes, >=, bytes);
 	free(world->owned);

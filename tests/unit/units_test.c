@@ -118,7 +118,7 @@ static void units_belong_to_their_grammar(void **state)
 
 static void text_of_quantities(void **state)
 {
-	char text[32];
+	char text[UNITS_TEXT_BYTES];
 
 	(void)state;
 	assert_string_equal(units_format_size(0, text), "0 B");
