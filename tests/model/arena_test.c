@@ -186,24 +186,4 @@ static void world_close(void *arg)
 	free(world);
 }
 
-static void blocks_have_one_owner_and_one_slice(void **state)
-{
-	static const struct prop prop = { .name = "arena",
-					  .kinds = kinds,
-					  .kind_count = ARRAY_COUNT(kinds),
-					  .list_count = 20,
-					  .op_count = 60,
-					  .open = world_open,
-					  .step = world_step,
-					  .close = world_close };
-
-	(void)state;
-	assert_true(prop_run(&prop));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(blocks_have_one_owner_and_one_slice) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PROP_MAIN("arena", blocks_have_one_owner_and_one_slice, 20, 60, world_close)

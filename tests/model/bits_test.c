@@ -100,24 +100,4 @@ static void world_step(void *arg, const struct prop_op *op)
 	compare(world);
 }
 
-static void bitmaps_are_arrays_of_booleans(void **state)
-{
-	static const struct prop prop = { .name = "bits",
-					  .kinds = kinds,
-					  .kind_count = ARRAY_COUNT(kinds),
-					  .list_count = 60,
-					  .op_count = 500,
-					  .open = world_open,
-					  .step = world_step,
-					  .close = free };
-
-	(void)state;
-	assert_true(prop_run(&prop));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(bitmaps_are_arrays_of_booleans) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PROP_MAIN("bits", bitmaps_are_arrays_of_booleans, 60, 500, free)
