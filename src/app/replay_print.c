@@ -51,11 +51,15 @@ static void print_origins(const struct replay_totals *totals)
 	       units_format_count(totals->tokens, tokens));
 }
 
+/* A way that nothing took has no rate. */
 static void print_way(const char *way, uint64_t bytes, double gb_s)
 {
 	char size[UNITS_TEXT_BYTES];
 
-	printf("  %-16s  %12s  %7.2f GB/s\n", way, units_format_size(bytes, size), gb_s);
+	if (bytes == 0)
+		printf("  %-16s  %12s\n", way, "-");
+	else
+		printf("  %-16s  %12s  %7.2f GB/s\n", way, units_format_size(bytes, size), gb_s);
 }
 
 static void print_moves(const struct replay *replay, const struct figures *figures)
@@ -89,7 +93,7 @@ static void print_times(const struct replay *replay)
 {
 	const struct replay_totals *const totals = &replay->totals;
 
-	if (replay->store) {
+	if (totals->restore_ns.count > 0) {
 		printf("\nrestore from the store, ms   p50 %.2f   p90 %.2f   p99 %.2f\n",
 		       ms(histogram_percentile(&totals->restore_ns, 50)),
 		       ms(histogram_percentile(&totals->restore_ns, 90)),
@@ -149,9 +153,11 @@ void replay_print(const struct replay *replay)
 	print_moves(replay, &figures);
 	print_times(replay);
 	printf("\n");
-	print_reasons("requests that went without the store:", figures.fallbacks,
-		      figures.fallback_count);
-	print_reasons("blocks that did not get there:       ", figures.drops, figures.drop_count);
+	if (replay->store) {
+		print_reasons("store not used, by reason:  ", figures.fallbacks,
+			      figures.fallback_count);
+	}
+	print_reasons("blocks not kept, by reason: ", figures.drops, figures.drop_count);
 	printf("rows checked: %s, wrong bytes: %" PRIu64 "\n",
 	       units_format_count(replay->engine.rows_checked, rows), replay->engine.wrong_bytes);
 	print_memory(replay, &figures);

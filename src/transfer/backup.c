@@ -66,6 +66,10 @@ static void collect(struct transfer *transfer, struct ticket *ticket)
 			transfer->drops[TRANSFER_DROP_GONE]++;
 			continue;
 		}
+		/* Two requests computed it at once: the put under way keeps it for both. */
+		if (bits_test(transfer->putting, block))
+			continue;
+		bits_set(transfer->putting, block);
 #ifndef KVS_MUTANT_DROP_PIN /* Planted bug: a put does not hold what it reads. */
 		stratum_pin(host, block);
 #endif
@@ -90,7 +94,7 @@ void transfer_dispatch_backups(struct transfer *transfer)
 		transfer->put_tickets++;
 		collect(transfer, ticket);
 		if (ticket->block_count == 0) {
-			/* Every candidate was gone. */
+			/* Every candidate was gone, or is being put. */
 			transfer_ticket_end(transfer, ticket);
 			return;
 		}

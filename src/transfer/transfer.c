@@ -68,8 +68,9 @@ int transfer_open(struct transfer *transfer, const struct transfer_limits *limit
 	transfer->out.ops = calloc(OPS_A_TICKET * (size_t)limits->op_credits,
 				   sizeof(*transfer->out.ops));
 	transfer->out.wakes = calloc(limits->op_credits, sizeof(*transfer->out.wakes));
+	transfer->putting = calloc(bits_words(part->block_count), sizeof(*transfer->putting));
 	transfer->fetched_by = calloc(part->block_count, sizeof(*transfer->fetched_by));
-	if (!transfer->out.ops || !transfer->out.wakes || !transfer->fetched_by ||
+	if (!transfer->out.ops || !transfer->out.wakes || !transfer->putting || !transfer->fetched_by ||
 	    open_tickets(transfer) < 0 ||
 	    ring_open(&transfer->backups, limits->backup_queue, sizeof(struct kvs_key)) < 0) {
 		transfer_close(transfer);
@@ -90,6 +91,7 @@ void transfer_close(struct transfer *transfer)
 	free(transfer->tickets);
 	free(transfer->out.ops);
 	free(transfer->out.wakes);
+	free(transfer->putting);
 	free(transfer->fetched_by);
 	slots_close(&transfer->slots);
 	ring_close(&transfer->backups);
@@ -141,6 +143,8 @@ void transfer_ticket_end(struct transfer *transfer, struct ticket *ticket)
 
 	KVS_ASSERT_CMP(ticket->state, ==, TICKET_FREE);
 	for (i = 0; i < ticket->block_count; i++) {
+		if (put)
+			bits_clear(transfer->putting, ticket->blocks[i]);
 		/* The block may be another lease's, when both read one key. */
 		if (!put && transfer->fetched_by[ticket->blocks[i]] == ticket->lease_id)
 			transfer->fetched_by[ticket->blocks[i]] = 0;

@@ -98,6 +98,7 @@ struct transfer {
 	uint32_t                 put_host_refs; /* of them, those of puts */
 	uint32_t                 quarantined;   /* tickets */
 	struct ring              backups;       /* struct kvs_key */
+	uint64_t                *putting;       /* a bit a Host block: a source of a put in flight */
 	uint64_t                *fetched_by;    /* Host block -> lease that brought and holds it; 0 */
 	struct transfer_outputs  out;
 	uint64_t                 outcomes[TRANSFER_OUTCOME_COUNT]; /* one a read considered */
