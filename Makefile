@@ -44,10 +44,10 @@ clean:
 	rm -rf build build-*
 
 packages:
-	@tools/install-packages build
+	@tools/install-packages build >&2
 
 check-packages:
-	@tools/install-packages check
+	@tools/install-packages check >&2
 
 help:
 	@echo "make                     debug build in build/"
@@ -56,6 +56,6 @@ help:
 	@echo "make test                every test, a minute or two"
 	@echo "make check               the tests with LTO, clang, ASan and UBSan, TSan; a whole trace"
 	@echo "make soak SEEDS=10000    the simulator with many seeds; stops at the first failure"
-	@echo "make replay SEED=0x1f3a  one simulation again, exactly"
+	@echo "make replay SEED=0x7     one simulation again, exactly"
 	@echo "make bench               measures simulate and replay and prints tables"
 	@echo "make clean               remove every build"
