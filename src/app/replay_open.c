@@ -55,7 +55,7 @@ static int open_memory(struct replay *replay, struct kvs_error *err)
 	int                                 rc = check_memory(set, err);
 
 	if (rc == 0) {
-		rc = arena_open(arena_part_bytes(set->block_bytes, (uint32_t)set->host_blocks),
+		rc = arena_open(arena_part_bytes(set->block_bytes, (uint32_t)set->host_blocks), 0,
 				&replay->arena, err);
 	}
 	if (rc == 0) {

@@ -50,12 +50,12 @@ size_t arena_part_bytes(size_t block_bytes, uint32_t block_count)
 	       ((block_count - 1) / per_slice + 1) * slice_rest;
 }
 
-int arena_open_with(size_t bytes, unsigned flags, struct arena **ret_arena, struct kvs_error *err)
+int arena_open(size_t bytes, unsigned flags, struct arena **ret_arena, struct kvs_error *err)
 {
 	/* Locking more than there is would get the process killed; lazily mapped bytes need not exist. */
 	const uint64_t memory_bytes = flags & ARENA_LAZY ? PTRDIFF_MAX : os_memory_bytes();
 	struct arena  *arena;
-	char           asked[32], had[32];
+	char           asked[UNITS_TEXT_BYTES], had[UNITS_TEXT_BYTES];
 	int            rc;
 
 	if (bytes == 0)
@@ -73,15 +73,10 @@ int arena_open_with(size_t bytes, unsigned flags, struct arena **ret_arena, stru
 	if (rc) {
 		free(arena);
 		return err_set(err, rc, "arena: %s cannot be mapped: %s",
-			       units_format_size(bytes, asked), strerror(-rc));
+			       units_format_size(bytes, asked), kvs_strerror(rc));
 	}
 	*ret_arena = arena;
 	return 0;
-}
-
-int arena_open(size_t bytes, struct arena **ret_arena, struct kvs_error *err)
-{
-	return arena_open_with(bytes, 0, ret_arena, err);
 }
 
 void arena_close(struct arena *arena)

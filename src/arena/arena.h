@@ -70,15 +70,14 @@ enum arena_flag {
 };
 
 /**
- * Map a region of at least `bytes`; arena_open_with() takes flags, enum arena_flag.
+ * Map a region of at least `bytes`; flags are enum arena_flag, 0 for a data path.
  *
  * Errors  KVS_E_INVALID  bytes is 0;
  *         -ENOMEM        more than this process may have: locking it would get it killed;
  *         -errno         memory or descriptors could not be had.
  *         Lacking huge pages or locking is no error: see the report.
  */
-int arena_open(size_t bytes, struct arena **ret_arena, struct kvs_error *err);
-int arena_open_with(size_t bytes, unsigned flags, struct arena **ret_arena, struct kvs_error *err);
+int arena_open(size_t bytes, unsigned flags, struct arena **ret_arena, struct kvs_error *err);
 
 /**
  * Unmap, unless the arena was retained: then the mapping stays until the process ends, because late

@@ -48,12 +48,6 @@ void map_insert(struct map *map, uint64_t hash, uint32_t slot);
 /* The slot must be present under hash: asserted. */
 void map_remove(struct map *map, uint64_t hash, uint32_t slot);
 
-/* Ask the processor for the home bucket of hash ahead of a find. */
-static inline void map_prefetch(const struct map *map, uint64_t hash)
-{
-	__builtin_prefetch(&map->buckets[(uint32_t)hash & map->mask]);
-}
-
 /* XXH3-64 of the map's key_bytes at key. */
 uint64_t map_hash(const struct map *map, const void *key);
 

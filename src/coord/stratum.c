@@ -29,8 +29,7 @@ void stratum_close(struct stratum *stratum)
 {
 	pool_close(&stratum->pool);
 	free(stratum->entry);
-	if (stratum->order)
-		evict_close(stratum->order);
+	evict_close(stratum->order);
 	*stratum = (struct stratum){ 0 };
 }
 

@@ -44,16 +44,22 @@ static const struct evict_policy *policy_of(const char *name)
 	return NULL;
 }
 
+int evict_known(const char *name, struct kvs_error *err)
+{
+	if (policy_of(name))
+		return 0;
+	return err_set(err, KVS_E_INVALID, "policy: \"%.40s\" is not known; use one of:%s", name,
+		       known_words);
+}
+
 int evict_open(const char *name, uint32_t capacity, struct evict **ret_evict, struct kvs_error *err)
 {
 	const struct evict_policy *policy = policy_of(name);
 	struct evict              *evict;
 	uint8_t                    q;
 
-	if (!policy) {
-		return err_set(err, KVS_E_INVALID, "policy: \"%.40s\" is not known; use one of:%s",
-			       name, known_words);
-	}
+	if (!policy)
+		return evict_known(name, err);
 	if (capacity == 0 || capacity > EVICT_CAPACITY_MAX) {
 		return err_set(err, KVS_E_INVALID, "capacity: %u blocks; use 1 to %u", capacity,
 			       EVICT_CAPACITY_MAX);

@@ -55,7 +55,9 @@ int transfer_open(struct transfer *transfer, const struct transfer_limits *limit
 {
 	const int rc = check_limits(limits, err);
 
-	*transfer = (struct transfer){ .limits = *limits, .coord = coord, .part = part, .next_op_id = 1 };
+	*transfer = (struct transfer){
+		.limits = *limits, .coord = coord, .part = part, .next_op_id = 1
+	};
 	if (rc < 0)
 		return rc;
 	/*

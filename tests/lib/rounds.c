@@ -37,7 +37,7 @@ void rounds_open(struct rounds *rounds, const struct sched_options *options)
 	const size_t   bytes = arena_part_bytes(BLOCK_BYTES, host_blocks);
 
 	*rounds = (struct rounds){ .options = *options };
-	KVS_ASSERT(arena_open_with(bytes, ARENA_LAZY, &rounds->arena, NULL) == 0);
+	KVS_ASSERT(arena_open(bytes, ARENA_LAZY, &rounds->arena, NULL) == 0);
 	KVS_ASSERT(arena_carve(rounds->arena, BLOCK_BYTES, host_blocks, &rounds->host, NULL) == 0);
 	KVS_ASSERT(sched_open(options, &rounds->host, &rounds->sched, NULL) == 0);
 }

@@ -21,7 +21,7 @@ void rig_open(struct rig *rig, const struct transfer_limits *limits, uint32_t ho
 	KVS_ASSERT_CMP(host_blocks, <=, RIG_HOST_MAX);
 	KVS_ASSERT_CMP(limits->keys_max, <=, RIG_KEYS_MAX);
 	*rig = (struct rig){ .now_ns = 1 };
-	KVS_ASSERT(arena_open_with(bytes, ARENA_LAZY, &rig->arena, NULL) == 0);
+	KVS_ASSERT(arena_open(bytes, ARENA_LAZY, &rig->arena, NULL) == 0);
 	KVS_ASSERT(arena_carve(rig->arena, RIG_BLOCK_BYTES, host_blocks, &rig->part, NULL) == 0);
 	KVS_ASSERT(coord_open(&rig->coord, &options, NULL) == 0);
 	KVS_ASSERT(transfer_open(&rig->transfer, limits, &rig->coord, &rig->part, NULL) == 0);

@@ -32,7 +32,7 @@ static void reopen(struct world *world, size_t bytes)
 	const struct arena_report *report;
 
 	arena_close(world->arena);
-	KVS_ASSERT(arena_open_with(bytes, ARENA_LAZY, &world->arena, NULL) == 0);
+	KVS_ASSERT(arena_open(bytes, ARENA_LAZY, &world->arena, NULL) == 0);
 	report = arena_report(world->arena);
 	KVS_ASSERT_CMP(report->bytes, >=, bytes);
 	free(world->owned);
@@ -186,24 +186,4 @@ static void world_close(void *arg)
 	free(world);
 }
 
-static void blocks_have_one_owner_and_one_slice(void **state)
-{
-	static const struct prop prop = { .name = "arena",
-					  .kinds = kinds,
-					  .kind_count = ARRAY_COUNT(kinds),
-					  .list_count = 20,
-					  .op_count = 60,
-					  .open = world_open,
-					  .step = world_step,
-					  .close = world_close };
-
-	(void)state;
-	assert_true(prop_run(&prop));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(blocks_have_one_owner_and_one_slice) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PROP_MAIN("arena", blocks_have_one_owner_and_one_slice, 20, 60, world_close)

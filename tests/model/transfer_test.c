@@ -504,26 +504,4 @@ static void world_close(void *arg)
 	free(world);
 }
 
-static void whatever_comes_every_reference_goes_home(void **state)
-{
-	static const struct prop prop = { .name = "transfer",
-					  .kinds = kinds,
-					  .kind_count = ARRAY_COUNT(kinds),
-					  .list_count = 200,
-					  .op_count = 600,
-					  .open = world_open,
-					  .step = world_step,
-					  .close = world_close };
-
-	(void)state;
-	assert_true(prop_run(&prop));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(whatever_comes_every_reference_goes_home)
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PROP_MAIN("transfer", whatever_comes_every_reference_goes_home, 200, 600, world_close)

@@ -70,7 +70,7 @@ static void open_system(struct sim *sim)
 	struct kvs_error         error;
 
 	must(sim,
-	     arena_open_with(arena_part_bytes(BLOCK_BYTES, host_blocks), ARENA_LAZY, &sim->arena,
+	     arena_open(arena_part_bytes(BLOCK_BYTES, host_blocks), ARENA_LAZY, &sim->arena,
 			     &error),
 	     &error);
 	must(sim, arena_carve(sim->arena, BLOCK_BYTES, host_blocks, &sim->host, &error), &error);

@@ -25,7 +25,7 @@ static struct arena *open_lazy(size_t bytes)
 	struct arena    *arena;
 	struct kvs_error err;
 
-	assert_int_equal(arena_open_with(bytes, ARENA_LAZY, &arena, &err), 0);
+	assert_int_equal(arena_open(bytes, ARENA_LAZY, &arena, &err), 0);
 	return arena;
 }
 
@@ -108,7 +108,7 @@ static void the_descriptor_names_the_same_bytes(void **state)
 	uint8_t          there = 0;
 
 	(void)state;
-	assert_int_equal(arena_open(MIB, &arena, &err), 0);
+	assert_int_equal(arena_open(MIB, 0, &arena, &err), 0);
 	((uint8_t *)arena_slice(arena, 0).ptr)[4097] = 77;
 	assert_int_equal(pread(arena_fd(arena), &there, 1, 4097), 1);
 	assert_int_equal(there, 77);
@@ -124,7 +124,7 @@ static void a_full_arena_refuses_and_stays(void **state)
 	(void)state;
 	memset(&part, 0x5a, sizeof(part));
 	untouched = part;
-	assert_int_equal(arena_open(2 * MIB, &arena, &err), 0);
+	assert_int_equal(arena_open(2 * MIB, 0, &arena, &err), 0);
 	assert_int_equal(arena_carve(arena, 65536, 31, &part, &err), KVS_E_FULL);
 	assert_string_equal(err.message,
 			    "block_count: 31 of 65536 bytes need 2158592 bytes, 2097152 are free");
@@ -142,7 +142,7 @@ static void parts_are_bounded(void **state)
 	int               i;
 
 	(void)state;
-	assert_int_equal(arena_open(2 * MIB, &arena, &err), 0);
+	assert_int_equal(arena_open(2 * MIB, 0, &arena, &err), 0);
 	for (i = 0; i < ARENA_PARTS_MAX; i++)
 		assert_int_equal(arena_carve(arena, 4096, 1, &part, &err), 0);
 	assert_int_equal(arena_carve(arena, 4096, 1, &part, &err), KVS_E_FULL);
@@ -161,7 +161,7 @@ static void bad_sizes_are_refused(void **state)
 	size_t              i, widest;
 
 	(void)state;
-	assert_int_equal(arena_open(2 * MIB, &arena, &err), 0);
+	assert_int_equal(arena_open(2 * MIB, 0, &arena, &err), 0);
 	for (i = 0; i < ARRAY_COUNT(bad); i++) {
 		assert_int_equal(arena_part_bytes(bad[i], 1), 0);
 		assert_int_equal(arena_carve(arena, bad[i], 1, &part, &err), KVS_E_INVALID);
@@ -181,9 +181,9 @@ static void absurd_arenas_are_refused(void **state)
 	size_t              i;
 
 	(void)state;
-	assert_int_equal(arena_open(0, &arena, &err), KVS_E_INVALID);
+	assert_int_equal(arena_open(0, 0, &arena, &err), KVS_E_INVALID);
 	for (i = 0; i < ARRAY_COUNT(absurd); i++)
-		assert_int_equal(arena_open(absurd[i], &arena, &err), -ENOMEM);
+		assert_int_equal(arena_open(absurd[i], 0, &arena, &err), -ENOMEM);
 	assert_null(arena);
 }
 
@@ -214,7 +214,7 @@ static void the_report_tells_the_truth(void **state)
 	struct kvs_error           err;
 
 	(void)state;
-	assert_int_equal(arena_open(2 * MIB, &arena, &err), 0);
+	assert_int_equal(arena_open(2 * MIB, 0, &arena, &err), 0);
 	report = arena_report(arena);
 	assert_int_equal(report->registrable, os_memlock_limit() >= report->bytes);
 	/* A locked page is there before anyone touches it. */

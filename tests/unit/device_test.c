@@ -27,7 +27,7 @@ static void open_rig(struct rig *rig, uint32_t ticket_max)
 	const size_t bytes = arena_part_bytes(BLOCK_BYTES, BLOCKS);
 	uint32_t     i;
 
-	assert_int_equal(arena_open_with(bytes, ARENA_LAZY, &rig->arena, NULL), 0);
+	assert_int_equal(arena_open(bytes, ARENA_LAZY, &rig->arena, NULL), 0);
 	assert_int_equal(arena_carve(rig->arena, BLOCK_BYTES, BLOCKS, &rig->host, NULL), 0);
 	assert_int_equal(device_open(&rig->device, BLOCKS, &rig->host, ticket_max, NULL), 0);
 	for (i = 0; i < BLOCKS; i++) {

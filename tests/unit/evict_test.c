@@ -269,6 +269,9 @@ static void open_refuses(void **state)
 	assert_string_equal(
 		err.message,
 		"policy: \"mru\" is not known; use one of: lru fifo lru-leaf s3fifo host-order");
+	assert_int_equal(evict_known("mru", NULL), KVS_E_INVALID);
+	assert_int_equal(evict_known("", NULL), KVS_E_INVALID);
+	assert_int_equal(evict_known("s3fifo", NULL), 0);
 	assert_int_equal(evict_open("lru", 0, &evict, &err), KVS_E_INVALID);
 	assert_int_equal(evict_open("lru", EVICT_CAPACITY_MAX + 1, &evict, NULL), KVS_E_INVALID);
 	assert_null(evict);
