@@ -50,18 +50,12 @@ static int add_capacity(struct sweep_axes *axes, const char *item, struct kvs_er
 
 static int add_policy(struct sweep_axes *axes, const char *item, struct kvs_error *err)
 {
-	const char   *known;
-	struct evict *evict;
-	size_t        i;
-	/*
-	 * The order itself says whether it knows the name, in the words of every other option that
-	 * takes one.
-	 */
-	const int     rc = evict_open(item, 1, &evict, err);
+	const int   rc = evict_known(item, err);
+	const char *known;
+	size_t      i;
 
 	if (rc < 0)
 		return rc;
-	evict_close(evict);
 	for (i = 0; strcmp(evict_names[i], item) != 0; i++)
 		continue;
 	known = evict_names[i];

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/text.h"
 #include "evict/policy.h"
 
 #define POLICIES(X) \
@@ -29,10 +30,6 @@ static const struct evict_policy *const policies[] = {
 #undef POLICY
 };
 
-#define WORD(name, policy) " " name
-static const char known_words[] = POLICIES(WORD);
-#undef WORD
-
 static const struct evict_policy *policy_of(const char *name)
 {
 	size_t i;
@@ -46,10 +43,12 @@ static const struct evict_policy *policy_of(const char *name)
 
 int evict_known(const char *name, struct kvs_error *err)
 {
+	char names[80];
+
 	if (policy_of(name))
 		return 0;
-	return err_set(err, KVS_E_INVALID, "policy: \"%.40s\" is not known; use one of:%s", name,
-		       known_words);
+	return err_set(err, KVS_E_INVALID, "policy: \"%.40s\" is not known; use one of: %s", name,
+		       text_join(evict_names, " ", names, sizeof(names)));
 }
 
 int evict_open(const char *name, uint32_t capacity, struct evict **ret_evict, struct kvs_error *err)
