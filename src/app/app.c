@@ -5,9 +5,16 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/text.h"
+#include "os/os.h"
+
 int app_fail(const char *command, const struct kvs_error *err)
 {
-	fprintf(stderr, "kvstrata %s: %s\n", command, err->message);
+	char sentence[sizeof(err->message)];
+
+	/* It quotes what came from files and flags: one line, and nothing that moves a terminal. */
+	memcpy(sentence, err->message, sizeof(sentence));
+	fprintf(stderr, "kvstrata %s: %s\n", command, text_printable(sentence));
 	return err->code == KVS_E_INVALID ? APP_USAGE : APP_FAILED;
 }
 
@@ -91,4 +98,13 @@ void app_help(const struct app_command *command)
 		conf_help(command->options, command->option_count, stdout);
 	}
 	printf("\nExamples\n%s", command->examples);
+}
+
+/* A file that does not exist yet has its name only. */
+int app_check_output(const char *flag, const char *output, const char *input, struct kvs_error *err)
+{
+	if (!output || !input || (strcmp(output, input) != 0 && !os_file_same(output, input)))
+		return 0;
+	return err_set(err, KVS_E_INVALID, "--%s: \"%.100s\" is an input of this run; use another file",
+		       flag, output);
 }

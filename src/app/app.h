@@ -57,6 +57,10 @@ void app_help(const struct app_command *command);
 int app_check_trace(const struct app_command *command, const struct conf *conf, const char *trace,
 		    struct kvs_error *err);
 
+/* KVS_E_INVALID when a flag's output file is also an input; both may be NULL. */
+int app_check_output(const char *flag, const char *output, const char *input,
+		     struct kvs_error *err);
+
 /*
  * "kvstrata COMMAND: sentence" on stderr, one line.  Returns the exit status: what is the user's to
  * mend, KVS_E_INVALID, is APP_USAGE; what the machine refused is APP_FAILED.

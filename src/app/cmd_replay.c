@@ -2,6 +2,7 @@
 /* `kvstrata replay`: what a tiered KV cache would do for this traffic, with real bytes. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "app/app.h"
 #include "app/replay.h"
@@ -92,6 +93,24 @@ static int replay_trace(const struct replay_settings *set)
 	return status;
 }
 
+/* The file that a spec like strata:PATH?key=value names; "" for a store without one. */
+static void store_file(const char *spec, char *ret_path, size_t bytes)
+{
+	const char *const colon = strchr(spec, ':');
+
+	snprintf(ret_path, bytes, "%s", colon ? colon + 1 : "");
+	ret_path[strcspn(ret_path, "?")] = '\0';
+}
+
+static int check_outputs(const struct replay_settings *set, struct kvs_error *err)
+{
+	char path[4096];
+	int  rc = app_check_output("metrics", set->metrics, set->trace, err);
+
+	store_file(set->store, path, sizeof(path));
+	return rc < 0 ? rc : app_check_output("metrics", set->metrics, path, err);
+}
+
 static int run(int argc, char **argv)
 {
 	struct replay_settings set = { 0 };
@@ -101,7 +120,8 @@ static int run(int argc, char **argv)
 
 	if (status != APP_DONE)
 		return status;
-	if (app_check_trace(&replay_command, conf, set.trace, &err) < 0)
+	if (app_check_trace(&replay_command, conf, set.trace, &err) < 0 ||
+	    check_outputs(&set, &err) < 0)
 		status = app_fail(replay_command.name, &err);
 	else
 		status = replay_trace(&set);

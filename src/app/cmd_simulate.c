@@ -9,6 +9,7 @@
 #include "app/progress.h"
 #include "app/source.h"
 #include "app/sweep.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "evict/evict.h"
 #include "os/os.h"
@@ -90,11 +91,13 @@ static void describe(const struct settings *set, const struct sweep *sweep, char
 	const struct simulate_counts *counts = &sweep_row(sweep, 0)->counts;
 	const char                   *slash = set->trace ? strrchr(set->trace, '/') : NULL;
 	char requests[UNITS_TEXT_BYTES], blocks[UNITS_TEXT_BYTES], tokens[UNITS_TEXT_BYTES];
-	char name[64];
+	char name[256]; /* the longest name a file can have */
 
-	if (set->trace)
+	if (set->trace) {
 		snprintf(name, sizeof(name), "%s", slash && slash[1] ? slash + 1 : set->trace);
-	else
+		text_printable(name);
+	}
+	if (!set->trace)
 		snprintf(name, sizeof(name), "generated with seed %" PRIu64, set->seed);
 	snprintf(ret_text, bytes, "%s: %s requests, %s blocks, %s tokens", name,
 		 units_format_count(counts->requests, requests),
@@ -105,7 +108,7 @@ static void describe(const struct settings *set, const struct sweep *sweep, char
 static void print_table(const struct settings *set, const struct sweep *sweep)
 {
 	const struct sweep_row *row;
-	char                    text[200];
+	char                    text[400];
 	size_t                  i;
 
 	describe(set, sweep, text, sizeof(text));
@@ -143,7 +146,7 @@ static int draw(const struct settings *set, const struct sweep_axes *axes,
 {
 	struct plot_point points[SWEEP_POLICIES_MAX][SWEEP_CAPACITIES_MAX];
 	struct plot_line  lines[SWEEP_POLICIES_MAX];
-	char              subtitle[200];
+	char              subtitle[400];
 	struct plot plot = { .title = "Hit ratio by cache capacity",
 			     .subtitle = subtitle,
 			     .lines = lines,
@@ -224,7 +227,8 @@ static int run(int argc, char **argv)
 	if (status != APP_DONE)
 		return status;
 	if (sweep_axes_read(set.capacity, set.policy, &axes, &err) < 0 ||
-	    app_check_trace(&simulate_command, conf, set.trace, &err) < 0)
+	    app_check_trace(&simulate_command, conf, set.trace, &err) < 0 ||
+	    app_check_output("plot", set.plot, set.trace, &err) < 0)
 		status = app_fail(simulate_command.name, &err);
 	else
 		status = simulate(&set, &axes);

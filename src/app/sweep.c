@@ -69,7 +69,7 @@ static int add_policy(struct sweep_axes *axes, const char *item, struct kvs_erro
 	return 0;
 }
 
-static int each_item(const char *list,
+static int each_item(const char *flag, const char *list,
 		     int (*add)(struct sweep_axes *, const char *, struct kvs_error *),
 		     struct sweep_axes *axes, struct kvs_error *err)
 {
@@ -77,11 +77,15 @@ static int each_item(const char *list,
 
 	while (rc == 0) {
 		const size_t bytes = strcspn(list, ",");
-		const size_t kept = bytes < ITEM_BYTES - 1 ? bytes : ITEM_BYTES - 1;
 		char         item[ITEM_BYTES];
 
-		memcpy(item, list, kept);
-		item[kept] = '\0';
+		if (bytes >= ITEM_BYTES) {
+			return err_set(err, KVS_E_INVALID,
+				       "%s: \"%.*s...\" is too long; use at most %d characters",
+				       flag, ITEM_BYTES - 1, list, ITEM_BYTES - 1);
+		}
+		memcpy(item, list, bytes);
+		item[bytes] = '\0';
 		rc = add(axes, item, err);
 		if (list[bytes] == '\0')
 			break;
@@ -94,10 +98,10 @@ int sweep_axes_read(const char *capacities, const char *policies, struct sweep_a
 		    struct kvs_error *err)
 {
 	struct sweep_axes axes = { 0 };
-	int               rc = each_item(capacities, add_capacity, &axes, err);
+	int               rc = each_item("capacity", capacities, add_capacity, &axes, err);
 
 	if (rc == 0)
-		rc = each_item(policies, add_policy, &axes, err);
+		rc = each_item("policy", policies, add_policy, &axes, err);
 	if (rc == 0)
 		*ret_axes = axes;
 	return rc;

@@ -10,8 +10,15 @@ char *text_printable(char *text)
 	char *at;
 
 	for (at = text; *at; at++) {
-		if (iscntrl((unsigned char)*at))
+		const unsigned char here = (unsigned char)at[0], next = (unsigned char)at[1];
+
+		if (iscntrl(here))
 			*at = '?';
+		/* U+0080 to U+009F in UTF-8: control characters to a terminal, too. */
+		if (here == 0xc2 && next >= 0x80 && next <= 0x9f) {
+			at[0] = '?';
+			at[1] = '?';
+		}
 	}
 	return text;
 }

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "os/fd.h"
@@ -106,6 +107,14 @@ int os_file_size(int fd, uint64_t *ret_bytes)
 		return -errno;
 	*ret_bytes = (uint64_t)end;
 	return 0;
+}
+
+bool os_file_same(const char *a, const char *b)
+{
+	struct stat first, second;
+
+	return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
+	       first.st_ino == second.st_ino;
 }
 
 int os_file_resize(int fd, uint64_t bytes)

@@ -111,6 +111,8 @@ int os_stream_read(int fd, void *buffer, size_t bytes, size_t *ret_done);
 /* Whether a read would return at once: with bytes, the end, or an error. */
 bool os_stream_ready(int fd);
 int os_file_size(int fd, uint64_t *ret_bytes);
+/* Whether two paths name one file that exists. */
+bool os_file_same(const char *a, const char *b);
 int os_file_resize(int fd, uint64_t bytes);
 int os_file_sync(int fd); /* data and what is needed to read it back */
 /* Exclusive lock on the open file description, not waiting: -EWOULDBLOCK when somebody else holds it. */
