@@ -2,7 +2,6 @@
 # The front door; meson.build is the building.  Every target installs what it lacks (packages.txt).
 
 QUICK = tidy unit model contract sim e2e
-DEEP  = unit model contract sim e2e
 
 ARGS  ?=
 SEEDS ?= 10000
@@ -29,11 +28,7 @@ test: packages
 	@tools/test-build build "" $(QUICK); tools/test-summary build
 
 check: packages check-packages
-	@tools/test-build build-asan "-Db_sanitize=address,undefined" $(DEEP); \
-	tools/test-build build-tsan "-Db_sanitize=thread" $(DEEP); \
-	tools/test-build build-lto "--buildtype=release -Db_lto=true" $(DEEP); \
-	CC=clang tools/test-build build-clang "" $(DEEP); \
-	tools/test-summary build-asan build-tsan build-lto build-clang
+	@tools/test-deep build ""
 
 soak: all
 	@build/tests/sim/sim --seeds $(SEEDS)
@@ -49,18 +44,18 @@ clean:
 	rm -rf build build-*
 
 packages:
-	@tools/install-packages build
+	@tools/install-packages build >&2
 
 check-packages:
-	@tools/install-packages check
+	@tools/install-packages check >&2
 
 help:
 	@echo "make                     debug build in build/"
 	@echo "make run ARGS=...        kvstrata replay with its built-in traffic, or with ARGS"
 	@echo "make simulate ARGS=...   kvstrata simulate"
 	@echo "make test                every test, a minute or two"
-	@echo "make check               the tests under ASan and UBSan, TSan, LTO and clang"
+	@echo "make check               the tests with LTO, clang, ASan and UBSan, TSan; a whole trace"
 	@echo "make soak SEEDS=10000    the simulator with many seeds; stops at the first failure"
-	@echo "make replay SEED=0x1f3a  one simulation again, exactly"
+	@echo "make replay SEED=0x7     one simulation again, exactly"
 	@echo "make bench               measures simulate and replay and prints tables"
 	@echo "make clean               remove every build"

@@ -69,15 +69,12 @@ struct kvs_namespace {
  */
 struct kvs_key {
 	struct kvs_namespace space;
-	uint8_t hash[32]; /* prefix hash of the page, or the caller's own opaque hash */
+	uint8_t              hash[32]; /* prefix hash of the page, or the caller's own opaque hash */
 	uint32_t             group;    /* group id; 0 where there is one group */
-	uint32_t             offset;   /* ordinal of the block inside the prefix page, not a byte offset */
+	uint32_t             offset;   /* ordinal of the block inside the page, not a byte offset */
 };
 
-/*
- * A run of bytes the caller owns.  room counts the bytes at ptr that may be touched: payload and
- * trailer.
- */
+/* A run of bytes the caller owns.  room: bytes at ptr that may be touched, payload and trailer. */
 struct kvs_span {
 	void  *ptr;
 	size_t bytes;

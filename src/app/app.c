@@ -2,30 +2,92 @@
 /* What every subcommand does alike: read its settings, explain itself, fail in one line. */
 #include "app/app.h"
 
-#include <stdio.h>
+#include <errno.h>
+#include <string.h>
 
-int app_fail(const char *command, const struct kvs_error *err, enum app_exit status)
+#include "base/text.h"
+#include "os/os.h"
+
+int app_fail(const char *command, const struct kvs_error *err)
 {
-	fprintf(stderr, "kvstrata %s: %s\n", command, err->message);
-	return (int)status;
+	char sentence[sizeof(err->message)];
+
+	/* It quotes what came from files and flags: one line, and nothing that moves a terminal. */
+	memcpy(sentence, err->message, sizeof(sentence));
+	fprintf(stderr, "kvstrata %s: %s\n", command, text_printable(sentence));
+	return err->code == KVS_E_INVALID ? APP_USAGE : APP_FAILED;
 }
 
 int app_configure(const struct app_command *command, int argc, char **argv, void *settings,
 		  struct conf **ret_conf)
 {
 	struct kvs_error err;
-	struct conf     *conf;
-	int rc = conf_read(command->options, command->option_count, settings, argc - 1, argv + 1,
-			   &conf, &err);
 
-	if (rc < 0)
-		return app_fail(command->name, &err, APP_USAGE);
-	if (command->check && command->check(settings, &err) < 0) {
-		conf_close(conf);
-		return app_fail(command->name, &err, APP_USAGE);
+	if (conf_read(command->options, command->option_count, settings, argc - 1, argv + 1,
+		      ret_conf, &err) == 0)
+		return APP_DONE;
+	/* A configuration file that cannot be read is a wrong argument, too. */
+	app_fail(command->name, &err);
+	return APP_USAGE;
+}
+
+/* Nobody would see what a flag without effect was meant to do; a file may well serve several runs. */
+int app_check_trace(const struct app_command *command, const struct conf *conf, const char *trace,
+		    struct kvs_error *err)
+{
+	size_t i;
+
+	for (i = 0; trace && i < command->option_count; i++) {
+		const char *name = command->options[i].name;
+
+		if ((strcmp(name, "seed") == 0 || strcmp(name, "requests") == 0) &&
+		    conf_source(conf, i) == CONF_FROM_FLAG) {
+			return err_set(err, KVS_E_INVALID,
+				       "--%s: given with --trace; it is for generated requests only",
+				       name);
+		}
 	}
-	*ret_conf = conf;
-	return APP_DONE;
+	return 0;
+}
+
+/* 0, or the first errno; a failure of long ago has left none. */
+static int flush(FILE *file)
+{
+	const bool failed_before = ferror(file) != 0;
+
+	if (fflush(file) != 0)
+		return errno;
+	return failed_before ? EIO : 0;
+}
+
+int app_flush(struct kvs_error *err)
+{
+	const int failed = flush(stdout);
+
+	return failed ? err_set(err, -failed, "standard output: %s", strerror(failed)) : 0;
+}
+
+int app_open_file(const char *name, const char *path, FILE **ret_file, struct kvs_error *err)
+{
+	FILE *const file = fopen(path, "we");
+
+	if (!file) {
+		return err_set(err, -errno, "%s: cannot open %.120s: %s", name, path,
+			       strerror(errno));
+	}
+	*ret_file = file;
+	return 0;
+}
+
+int app_close_file(FILE *file, const char *name, const char *path, struct kvs_error *err)
+{
+	int failed = flush(file);
+
+	if (fclose(file) != 0 && !failed)
+		failed = errno;
+	if (!failed)
+		return 0;
+	return err_set(err, -failed, "%s: cannot write %.120s: %s", name, path, strerror(failed));
 }
 
 void app_help(const struct app_command *command)
@@ -36,4 +98,13 @@ void app_help(const struct app_command *command)
 		conf_help(command->options, command->option_count, stdout);
 	}
 	printf("\nExamples\n%s", command->examples);
+}
+
+/* A file that does not exist yet has its name only. */
+int app_check_output(const char *flag, const char *output, const char *input, struct kvs_error *err)
+{
+	if (!output || !input || (strcmp(output, input) != 0 && !os_file_same(output, input)))
+		return 0;
+	return err_set(err, KVS_E_INVALID, "--%s: \"%.100s\" is an input of this run; use another file",
+		       flag, output);
 }

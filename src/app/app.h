@@ -11,6 +11,7 @@
 #define APP_APP_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 #include "base/err.h"
 #include "conf/conf.h"
@@ -27,25 +28,21 @@ struct app_command {
 
 	const struct conf_option *options;
 	size_t                    option_count;
-	size_t settings_bytes; /* of the struct that the options' offsets refer to; 0 without options */
-
-	/*
-	 * Combinations that no single option can refuse: 0, or KVS_E_INVALID with a sentence.
-	 * NULL: none.
-	 */
-	int (*check)(const void *settings, struct kvs_error *err);
+	size_t                    settings_bytes; /* of the struct with the options' fields; 0: none */
 
 	/* argv[0] is the subcommand's name; never sees --help.  Returns an exit status. */
 	int (*run)(int argc, char **argv);
 };
+
+/* Name and place of an option whose field is called like it. */
+#define OPTION(settings, field) .name = #field, .offset = offsetof(struct settings, field)
 
 extern const struct app_command replay_command;
 extern const struct app_command simulate_command;
 extern const struct app_command config_command;
 
 /**
- * Read defaults, --config and the flags behind argv[0] into settings (zeroed, settings_bytes), then
- * check them.
+ * Read defaults, --config and the flags behind argv[0] into settings (zeroed, settings_bytes).
  *
  * Owner   *ret_conf owns the texts in settings; conf_close() when done.
  * Errors  Returns APP_USAGE after printing the sentence; APP_DONE otherwise.
@@ -56,7 +53,25 @@ int app_configure(const struct app_command *command, int argc, char **argv, void
 /* Usage, text, flags and examples on stdout. */
 void app_help(const struct app_command *command);
 
-/* "kvstrata COMMAND: sentence" on stderr, one line; returns status for `return app_fail(...)`. */
-int app_fail(const char *command, const struct kvs_error *err, enum app_exit status);
+/* KVS_E_INVALID for the first flag that only generated requests obey; trace may be NULL. */
+int app_check_trace(const struct app_command *command, const struct conf *conf, const char *trace,
+		    struct kvs_error *err);
+
+/* KVS_E_INVALID when a flag's output file is also an input; both may be NULL. */
+int app_check_output(const char *flag, const char *output, const char *input,
+		     struct kvs_error *err);
+
+/*
+ * "kvstrata COMMAND: sentence" on stderr, one line.  Returns the exit status: what is the user's to
+ * mend, KVS_E_INVALID, is APP_USAGE; what the machine refused is APP_FAILED.
+ */
+int app_fail(const char *command, const struct kvs_error *err);
+
+/* Everything printed has reached its reader, or a sentence why not. */
+int app_flush(struct kvs_error *err);
+
+/* A file to write, named by option name; whoever closes it learns whether all of it was written. */
+int app_open_file(const char *name, const char *path, FILE **ret_file, struct kvs_error *err);
+int app_close_file(FILE *file, const char *name, const char *path, struct kvs_error *err);
 
 #endif

@@ -22,7 +22,7 @@ static int check_file(char *path)
 		struct kvs_error err = { 0 };
 
 		err_set(&err, -ENOMEM, "%s", strerror(ENOMEM));
-		return app_fail(config_command.name, &err, APP_FAILED);
+		return app_fail(config_command.name, &err);
 	}
 	replay.name = config_command.name;
 	status = app_configure(&replay, ARRAY_COUNT(argv), argv, settings, &conf);
@@ -41,7 +41,7 @@ static int run(int argc, char **argv)
 	if (argc != 3 || strcmp(argv[1], "check") != 0) {
 		err_set(&err, KVS_E_INVALID, "needs two arguments; use kvstrata config %s",
 			config_command.usage);
-		return app_fail(config_command.name, &err, APP_USAGE);
+		return app_fail(config_command.name, &err);
 	}
 	return check_file(argv[2]);
 }

@@ -1,54 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `kvstrata replay`: what a tiered KV cache would do for this traffic, with real bytes. */
+#include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "app/app.h"
 #include "app/replay.h"
 #include "evict/evict.h"
 #include "os/os.h"
 
-#define OPTION(field) .name = #field, .offset = offsetof(struct replay_settings, field)
-
 static const struct conf_option options[] = {
-	{ OPTION(trace), .type = CONF_TEXT, .metavar = "FILE",
+	{ OPTION(replay_settings, trace), .type = CONF_TEXT, .metavar = "FILE",
 	  .help = "requests to replay, one JSON object a line; without it, generated conversations" },
-	{ OPTION(store), .type = CONF_TEXT, .metavar = "SPEC", .fallback = "mem:1GiB",
-	  .help = "none, mem:4GiB or strata:PATH?capacity=8GiB" },
-	{ OPTION(block_bytes), .type = CONF_SIZE, .metavar = "SIZE", .fallback = "64KiB",
-	  .min = 4096, .max = 64 << 20, .multiple = 4096,
+	{ OPTION(replay_settings, store), .type = CONF_TEXT, .metavar = "SPEC",
+	  .fallback = "mem:1GiB", .help = "none, mem:4GiB or strata:PATH?capacity=8GiB" },
+	{ OPTION(replay_settings, block_bytes), .type = CONF_SIZE, .metavar = "SIZE",
+	  .fallback = "64KiB", .min = 4096, .max = 64 << 20, .multiple = 4096,
 	  .help = "one block: the KV cache of 512 tokens" },
-	{ OPTION(device_blocks), .type = CONF_COUNT, .metavar = "N", .fallback = "256", .min = 1,
-	  .max = 1 << 28, .help = "blocks of the Device stratum; the longest prompt must fit" },
-	{ OPTION(host_blocks), .type = CONF_COUNT, .metavar = "N", .fallback = "1024", .min = 1,
-	  .max = 1 << 28, .help = "blocks of the Host stratum" },
-	{ OPTION(policy), .type = CONF_CHOICE, .fallback = "lru", .choices = evict_names,
-	  .metavar = "NAME", .help = "who leaves a full Host or Store" },
-	{ OPTION(speed), .type = CONF_NUMBER, .metavar = "N", .fallback = "max", .min = 0.001,
-	  .max = 1e6, .word = "max", .word_value = 0,
+	{ OPTION(replay_settings, device_blocks), .type = CONF_COUNT, .metavar = "N",
+	  .fallback = "256", .min = 1, .max = 1 << 28,
+	  .help = "blocks of the Device stratum; the longest prompt must fit" },
+	{ OPTION(replay_settings, host_blocks), .type = CONF_COUNT, .metavar = "N",
+	  .fallback = "512", .min = 1, .max = 1 << 28, .help = "blocks of the Host stratum" },
+	{ OPTION(replay_settings, policy), .type = CONF_CHOICE, .metavar = "NAME",
+	  .fallback = "lru", .choices = evict_names, .help = "who leaves a full Host or Store" },
+	{ OPTION(replay_settings, speed), .type = CONF_NUMBER, .metavar = "N",
+	  .fallback = "max", .min = 0.001, .max = 1e6, .word = "max", .word_value = 0,
 	  .help = "how many times faster than the trace's clock; max waits for nothing but the store" },
-	{ OPTION(concurrency), .type = CONF_COUNT, .metavar = "N", .fallback = "4", .min = 1,
-	  .max = 1024, .help = "requests in the engine at once" },
-	{ OPTION(deadline), .type = CONF_DURATION, .metavar = "TIME", .fallback = "500ms",
-	  .word = "none", .word_value = UINT64_MAX,
+	{ OPTION(replay_settings, concurrency), .type = CONF_COUNT, .metavar = "N",
+	  .fallback = "4", .min = 1, .max = 1024, .help = "requests in the engine at once" },
+	{ OPTION(replay_settings, deadline), .type = CONF_DURATION, .metavar = "TIME",
+	  .fallback = "500ms", .word = "none", .word_value = UINT64_MAX,
 	  .help = "how long a request waits for the store before it computes instead" },
-	{ OPTION(prefill_tokens_per_s), .type = CONF_NUMBER, .metavar = "N", .fallback = "8000",
-	  .min = 1, .max = 1e9,
+	{ OPTION(replay_settings, prefill_tokens_per_s), .type = CONF_NUMBER, .metavar = "N",
+	  .fallback = "8000", .min = 1, .max = 1e9,
 	  .help = "speed of the model whose time to first token is modelled" },
-	{ OPTION(limit), .type = CONF_COUNT, .metavar = "REQUESTS", .fallback = "all",
-	  .word = "all", .word_value = 0, .min = 1,
-	  .help = "stop after so many requests; all is 600 without a trace" },
-	{ OPTION(seed), .type = CONF_COUNT, .metavar = "N", .fallback = "1",
+	{ OPTION(replay_settings, limit), .type = CONF_COUNT, .metavar = "REQUESTS",
+	  .fallback = "all", .word = "all", .word_value = 0, .min = 1,
+	  .help = "stop after so many requests; all is 3,000 without a trace" },
+	{ OPTION(replay_settings, seed), .type = CONF_COUNT, .metavar = "N", .fallback = "1",
 	  .help = "of the generated conversations" },
-	{ OPTION(metrics), .type = CONF_TEXT, .metavar = "FILE",
+	{ OPTION(replay_settings, metrics), .type = CONF_TEXT, .metavar = "FILE",
 	  .help = "write the figures as Prometheus text, too" },
-	{ OPTION(json), .type = CONF_BOOL, .help = "print one JSON object" },
+	{ OPTION(replay_settings, json), .type = CONF_BOOL, .help = "print one JSON object" },
 };
-
-/* What is the user's to mend exits with 2; what the machine refused, with 1. */
-static int fail(const struct kvs_error *err, int code)
-{
-	return app_fail(replay_command.name, err, code == KVS_E_INVALID ? APP_USAGE : APP_FAILED);
-}
 
 static int fail_wrong(const struct replay *replay)
 {
@@ -56,10 +51,9 @@ static int fail_wrong(const struct replay *replay)
 	struct kvs_error           err;
 
 	err_set(&err, KVS_E_PROTO,
-		"wrong bytes: %llu; the first in request %llu, block %u of its prompt",
-		(unsigned long long)engine->wrong_bytes, (unsigned long long)engine->wrong_request,
-		engine->wrong_page);
-	return app_fail(replay_command.name, &err, APP_FAILED);
+		"wrong bytes: %" PRIu64 "; the first in request %" PRIu64 ", block %u of its prompt",
+		engine->wrong_bytes, engine->wrong_request, engine->wrong_page);
+	return app_fail(replay_command.name, &err);
 }
 
 static int report(const struct replay *replay, struct kvs_error *err)
@@ -71,6 +65,8 @@ static int report(const struct replay *replay, struct kvs_error *err)
 		rc = replay_print_json(replay, err);
 	else
 		replay_print(replay);
+	if (rc == 0)
+		rc = app_flush(err);
 	if (rc == 0 && set->metrics)
 		rc = replay_write_metrics(replay, set->metrics, err);
 	return rc;
@@ -84,32 +80,55 @@ static int replay_trace(const struct replay_settings *set)
 	int              rc = replay_open(&replay, set, &err);
 
 	if (rc < 0)
-		return fail(&err, rc);
+		return app_fail(replay_command.name, &err);
 	os_interrupt_catch();
 	rc = replay_run(&replay, &err);
 	if (rc == 0)
 		rc = report(&replay, &err);
 	if (rc < 0)
-		status = fail(&err, rc);
+		status = app_fail(replay_command.name, &err);
 	else if (replay.engine.wrong_seen)
 		status = fail_wrong(&replay);
 	rc = replay_close(&replay);
 	if (rc < 0 && status == APP_DONE) {
 		err_set(&err, rc, "store: %s", kvs_strerror(rc));
-		status = fail(&err, rc);
+		status = app_fail(replay_command.name, &err);
 	}
 	return status;
+}
+
+/* The file that a spec like strata:PATH?key=value names; "" for a store without one. */
+static void store_file(const char *spec, char *ret_path, size_t bytes)
+{
+	const char *const colon = strchr(spec, ':');
+
+	snprintf(ret_path, bytes, "%s", colon ? colon + 1 : "");
+	ret_path[strcspn(ret_path, "?")] = '\0';
+}
+
+static int check_outputs(const struct replay_settings *set, struct kvs_error *err)
+{
+	char path[4096];
+	int  rc = app_check_output("metrics", set->metrics, set->trace, err);
+
+	store_file(set->store, path, sizeof(path));
+	return rc < 0 ? rc : app_check_output("metrics", set->metrics, path, err);
 }
 
 static int run(int argc, char **argv)
 {
 	struct replay_settings set = { 0 };
+	struct kvs_error       err;
 	struct conf           *conf;
 	int                    status = app_configure(&replay_command, argc, argv, &set, &conf);
 
 	if (status != APP_DONE)
 		return status;
-	status = replay_trace(&set);
+	if (app_check_trace(&replay_command, conf, set.trace, &err) < 0 ||
+	    check_outputs(&set, &err) < 0)
+		status = app_fail(replay_command.name, &err);
+	else
+		status = replay_trace(&set);
 	conf_close(conf);
 	return status;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `kvstrata simulate`: hit-ratio curves without moving a byte, for sizing. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +9,9 @@
 #include "app/progress.h"
 #include "app/source.h"
 #include "app/sweep.h"
+#include "base/text.h"
 #include "base/units.h"
+#include "evict/evict.h"
 #include "os/os.h"
 
 struct settings {
@@ -23,61 +24,23 @@ struct settings {
 	bool        json;
 };
 
-enum {
-	OPTION_TRACE,
-	OPTION_CAPACITY,
-	OPTION_POLICY,
-	OPTION_PLOT,
-	OPTION_JSON,
-	OPTION_REQUESTS,
-	OPTION_SEED
-};
-
-#define FIELD(name) offsetof(struct settings, name)
-
 static const struct conf_option options[] = {
-	[OPTION_TRACE] = { .name = "trace",
-			   .type = CONF_TEXT,
-			   .offset = FIELD(trace),
-			   .metavar = "FILE",
-			   .help = "requests to feed, one JSON object a line;"
-				   " without it, generated conversations" },
-	[OPTION_CAPACITY] = { .name = "capacity",
-			      .type = CONF_TEXT,
-			      .offset = FIELD(capacity),
-			      .metavar = "LIST",
-			      .fallback = "100,300,1000,3000,10000,unlimited",
-			      .help = "cache sizes in blocks of 512 tokens, commas between; or unlimited" },
-	[OPTION_POLICY] = { .name = "policy",
-			    .type = CONF_TEXT,
-			    .offset = FIELD(policy),
-			    .metavar = "LIST",
-			    .fallback = "lru,fifo,lru-leaf,s3fifo",
-			    .help = "who leaves a full cache: lru, fifo, lru-leaf, s3fifo, host-order;"
-				    " commas between" },
-	[OPTION_PLOT] = { .name = "plot",
-			  .type = CONF_TEXT,
-			  .offset = FIELD(plot),
-			  .metavar = "FILE",
-			  .help = "draw the curves as an SVG picture" },
-	[OPTION_JSON] = { .name = "json",
-			  .type = CONF_BOOL,
-			  .offset = FIELD(json),
-			  .help = "print a JSON array, one object for each policy and capacity" },
-	[OPTION_REQUESTS] = { .name = "requests",
-			      .type = CONF_COUNT,
-			      .offset = FIELD(requests),
-			      .metavar = "N",
-			      .fallback = "10000",
-			      .min = 1,
-			      .max = 1e9,
-			      .help = "how many requests to generate, without --trace" },
-	[OPTION_SEED] = { .name = "seed",
-			  .type = CONF_COUNT,
-			  .offset = FIELD(seed),
-			  .metavar = "N",
-			  .fallback = "1",
-			  .help = "of the generated requests, without --trace" },
+	{ OPTION(settings, trace), .type = CONF_TEXT, .metavar = "FILE",
+	  .help = "requests to feed, one JSON object a line; without it, generated conversations" },
+	{ OPTION(settings, capacity), .type = CONF_TEXT, .metavar = "LIST",
+	  .fallback = "100,300,1000,3000,10000,unlimited",
+	  .help = "cache sizes in blocks of 512 tokens, commas between; or unlimited" },
+	{ OPTION(settings, policy), .type = CONF_TEXT, .metavar = "LIST",
+	  .fallback = "lru,fifo,lru-leaf,s3fifo", .choices = evict_names,
+	  .help = "who leaves a full cache, commas between" },
+	{ OPTION(settings, plot), .type = CONF_TEXT, .metavar = "FILE",
+	  .help = "draw the curves as an SVG picture" },
+	{ OPTION(settings, json), .type = CONF_BOOL,
+	  .help = "print a JSON array, one object for each policy and capacity" },
+	{ OPTION(settings, requests), .type = CONF_COUNT, .metavar = "N", .fallback = "10000",
+	  .min = 1, .max = 1e9, .help = "how many requests to generate, without --trace" },
+	{ OPTION(settings, seed), .type = CONF_COUNT, .metavar = "N", .fallback = "1",
+	  .help = "of the generated requests, without --trace" },
 };
 
 static double ratio(uint64_t part, uint64_t whole)
@@ -109,7 +72,8 @@ static void print_json(const struct sweep *sweep)
 
 static void print_row(const struct sweep_row *row)
 {
-	char capacity[32] = "unlimited", blocks[32], tokens[32];
+	char capacity[UNITS_TEXT_BYTES] = "unlimited";
+	char blocks[UNITS_TEXT_BYTES], tokens[UNITS_TEXT_BYTES];
 
 	if (row->capacity_blocks)
 		units_format_count(row->capacity_blocks, capacity);
@@ -126,11 +90,14 @@ static void describe(const struct settings *set, const struct sweep *sweep, char
 {
 	const struct simulate_counts *counts = &sweep_row(sweep, 0)->counts;
 	const char                   *slash = set->trace ? strrchr(set->trace, '/') : NULL;
-	char                          requests[32], blocks[32], tokens[32], name[64];
+	char requests[UNITS_TEXT_BYTES], blocks[UNITS_TEXT_BYTES], tokens[UNITS_TEXT_BYTES];
+	char name[256]; /* the longest name a file can have */
 
-	if (set->trace)
+	if (set->trace) {
 		snprintf(name, sizeof(name), "%s", slash && slash[1] ? slash + 1 : set->trace);
-	else
+		text_printable(name);
+	}
+	if (!set->trace)
 		snprintf(name, sizeof(name), "generated with seed %" PRIu64, set->seed);
 	snprintf(ret_text, bytes, "%s: %s requests, %s blocks, %s tokens", name,
 		 units_format_count(counts->requests, requests),
@@ -141,7 +108,7 @@ static void describe(const struct settings *set, const struct sweep *sweep, char
 static void print_table(const struct settings *set, const struct sweep *sweep)
 {
 	const struct sweep_row *row;
-	char                    text[200];
+	char                    text[400];
 	size_t                  i;
 
 	describe(set, sweep, text, sizeof(text));
@@ -151,10 +118,7 @@ static void print_table(const struct settings *set, const struct sweep *sweep)
 		print_row(row);
 }
 
-/*
- * Limited capacities in rising order whatever order they were asked in; the unlimited one becomes
- * the ceiling.
- */
+/* Limited capacities in rising order however they were asked; the unlimited one is the ceiling. */
 static size_t collect_points(const struct sweep *sweep, size_t first, size_t count,
 			     struct plot_point *points, double *ret_ceiling)
 {
@@ -182,7 +146,7 @@ static int draw(const struct settings *set, const struct sweep_axes *axes,
 {
 	struct plot_point points[SWEEP_POLICIES_MAX][SWEEP_CAPACITIES_MAX];
 	struct plot_line  lines[SWEEP_POLICIES_MAX];
-	char              subtitle[200];
+	char              subtitle[400];
 	struct plot plot = { .title = "Hit ratio by cache capacity",
 			     .subtitle = subtitle,
 			     .lines = lines,
@@ -201,96 +165,55 @@ static int draw(const struct settings *set, const struct sweep_axes *axes,
 	return plot_write(set->plot, &plot, err);
 }
 
-static int open_source(const struct settings *set, struct source **ret_source,
-		       struct kvs_error *err)
-{
-	if (set->trace)
-		return source_open_trace(set->trace, ret_source, err);
-	return source_open_generated(set->seed, set->requests, ret_source, err);
-}
-
 static int feed(struct sweep *sweep, struct source *source, bool show, struct kvs_error *err)
 {
 	struct source_request request;
 	struct progress       progress;
-	int                   code;
+	int                   rc;
 
 	progress_start(&progress, "simulating", "req", show, os_now_ns());
-	while ((code = source_next(source, &request, err)) == 1) {
-		code = sweep_request(sweep, &request, err);
-		if (code < 0)
+	while ((rc = source_next(source, &request, err)) == 1) {
+		rc = sweep_request(sweep, &request, err);
+		if (rc < 0)
 			break;
 		progress_update(&progress, source_progress(source), request.index + 1, os_now_ns());
 	}
 	progress_finish(&progress);
-	return code;
+	return rc;
 }
 
 /* The picture comes last: a file that cannot be written must not cost the numbers. */
 static int report(const struct settings *set, const struct sweep_axes *axes,
 		  const struct sweep *sweep, struct kvs_error *err)
 {
+	int rc;
+
 	if (set->json)
 		print_json(sweep);
 	else
 		print_table(set, sweep);
-	errno = EIO;
-	if (fflush(stdout) != 0 || ferror(stdout))
-		return err_set(err, -errno, "standard output: cannot write: %s", strerror(errno));
+	rc = app_flush(err);
+	if (rc < 0)
+		return rc;
 	return set->plot ? draw(set, axes, sweep, err) : 0;
 }
 
-/*
- * A line that is no request is the caller's to mend, like an argument; whatever else fails is the
- * world's.
- */
 static int simulate(const struct settings *set, const struct sweep_axes *axes)
 {
 	struct source   *source = NULL;
 	struct sweep    *sweep = NULL;
 	struct kvs_error err;
-	int              code = open_source(set, &source, &err);
+	int              rc = source_open(set->trace, set->seed, set->requests, &source, &err);
 
-	if (code == 0)
-		code = sweep_open(axes, &sweep, &err);
-	if (code == 0)
-		code = feed(sweep, source, !set->json, &err);
-	if (code == 0)
-		code = report(set, axes, sweep, &err);
+	if (rc == 0)
+		rc = sweep_open(axes, &sweep, &err);
+	if (rc == 0)
+		rc = feed(sweep, source, !set->json, &err);
+	if (rc == 0)
+		rc = report(set, axes, sweep, &err);
 	sweep_close(sweep);
 	source_close(source);
-	if (code == 0)
-		return APP_DONE;
-	return app_fail(simulate_command.name, &err,
-			code == KVS_E_INVALID ? APP_USAGE : APP_FAILED);
-}
-
-static int check(const void *settings, struct kvs_error *err)
-{
-	const struct settings *set = settings;
-	struct sweep_axes      axes;
-
-	return sweep_axes_read(set->capacity, set->policy, &axes, err);
-}
-
-/*
- * A flag that would change nothing is a misunderstanding; a file that serves several runs may well
- * hold both.
- */
-static int check_flags(const struct settings *set, const struct conf *conf, struct kvs_error *err)
-{
-	static const size_t generator[] = { OPTION_REQUESTS, OPTION_SEED };
-	size_t              i;
-
-	for (i = 0; set->trace && i < ARRAY_COUNT(generator); i++) {
-		if (conf_source(conf, generator[i]) == CONF_FROM_FLAG) {
-			return err_set(
-				err, KVS_E_INVALID,
-				"--%s: given with --trace; it is for generated requests only",
-				options[generator[i]].name);
-		}
-	}
-	return 0;
+	return rc == 0 ? APP_DONE : app_fail(simulate_command.name, &err);
 }
 
 static int run(int argc, char **argv)
@@ -304,8 +227,9 @@ static int run(int argc, char **argv)
 	if (status != APP_DONE)
 		return status;
 	if (sweep_axes_read(set.capacity, set.policy, &axes, &err) < 0 ||
-	    check_flags(&set, conf, &err) < 0)
-		status = app_fail(simulate_command.name, &err, APP_USAGE);
+	    app_check_trace(&simulate_command, conf, set.trace, &err) < 0 ||
+	    app_check_output("plot", set.plot, set.trace, &err) < 0)
+		status = app_fail(simulate_command.name, &err);
 	else
 		status = simulate(&set, &axes);
 	conf_close(conf);
@@ -333,6 +257,5 @@ const struct app_command simulate_command = {
 	.options = options,
 	.option_count = ARRAY_COUNT(options),
 	.settings_bytes = sizeof(struct settings),
-	.check = check,
 	.run = run,
 };

@@ -25,20 +25,22 @@ static void gather_reasons(const struct replay *replay, struct figures *figures)
 
 	add(figures->fallbacks, &figures->fallback_count, "too_long", replay->totals.too_long);
 	for (i = 0; transfer && i < TRANSFER_OUTCOME_COUNT; i++) {
-		if (i != TRANSFER_READY)
+		if (i != TRANSFER_READY) {
 			add(figures->fallbacks, &figures->fallback_count,
 			    transfer_outcome_name((enum transfer_outcome)i), transfer->outcomes[i]);
+		}
 	}
-	add(figures->drops, &figures->drop_count, "host_full", sched_unstored(replay->sched));
-	for (i = 0; transfer && i < TRANSFER_DROP_COUNT; i++)
+	add(figures->drops, &figures->drop_count, "host_full", sched_unsaved(replay->sched));
+	for (i = 0; transfer && i < TRANSFER_DROP_COUNT; i++) {
 		add(figures->drops, &figures->drop_count, transfer_drop_name((enum transfer_drop)i),
 		    transfer->drops[i]);
+	}
 }
 
 void figures_gather(const struct replay *replay, struct figures *ret_figures)
 {
 	struct figures figures = {
-		.seconds = (double)replay->totals.seconds_ns / 1e9,
+		.seconds = (double)replay->totals.elapsed_ns / 1e9,
 		.h2d_gb_s = gb_s(replay->device.h2d_bytes, replay->device.h2d_ns),
 		.d2h_gb_s = gb_s(replay->device.d2h_bytes, replay->device.d2h_ns),
 		.peak_rss_bytes = os_peak_rss_bytes(),

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The figures of a replay, gathered once for the page, the JSON object and the metrics: they cannot
- * disagree.
- */
+/* The figures of a replay, gathered once for page, JSON and metrics: they cannot disagree. */
 #ifndef APP_FIGURES_H
 #define APP_FIGURES_H
 
 #include "app/replay.h"
 
-/*
- * Reasons that a request went without the store, and the ways a block was dropped, each with its
- * count.
- */
+/* Why requests went without the store, and how blocks were dropped, each with its count. */
 #define FIGURES_REASONS_MAX 16
 
 struct figure {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "os/os.h"
 
 #define BUFFER_BYTES_FIRST ((size_t)256 * 1024)
 
@@ -33,53 +34,60 @@ static int make_room(struct line_file *lines)
 
 static int fill(struct line_file *lines)
 {
-	const int code = make_room(lines);
-	size_t    got;
+	int    rc = make_room(lines);
+	size_t done;
 
-	if (code < 0)
-		return code;
-	errno = 0;
-	got = fread(lines->buffer + lines->to, 1, lines->buffer_bytes - lines->to, lines->file);
-	lines->to += got;
-	if (ferror(lines->file))
-		return errno ? -errno : -EIO;
-	lines->ended = feof(lines->file);
+	if (rc < 0)
+		return rc;
+	rc = os_stream_read(lines->fd, lines->buffer + lines->to, lines->buffer_bytes - lines->to,
+			    &done);
+	if (rc < 0)
+		return rc;
+	lines->to += done;
+	lines->ended = done == 0;
 	return 0;
 }
 
-static uint64_t size_of(FILE *file)
-{
-	off_t bytes;
-
-	if (fseeko(file, 0, SEEK_END) < 0)
-		return 0;
-	bytes = ftello(file);
-	rewind(file);
-	return bytes > 0 ? (uint64_t)bytes : 0;
-}
-
+/* A directory opens, and refuses to be read: said at open, where a file that is missing is said too. */
 int line_file_open(struct line_file *lines, const char *path, size_t line_bytes_max)
 {
-	int code;
+	char   nothing;
+	size_t done;
+	int    rc;
 
-	*lines = (struct line_file){ .line_bytes_max = line_bytes_max, .buffer_bytes = BUFFER_BYTES_FIRST };
-	lines->file = fopen(path, "re");
-	if (!lines->file)
-		return -errno;
-	lines->file_bytes = size_of(lines->file);
-	lines->buffer = malloc(lines->buffer_bytes);
-	code = lines->buffer ? fill(lines) : -ENOMEM;
-	if (code < 0)
+	*lines = (struct line_file){ .fd = os_file_open(path, 0),
+				     .line_bytes_max = line_bytes_max,
+				     .buffer_bytes = BUFFER_BYTES_FIRST };
+	if (lines->fd < 0)
+		return lines->fd;
+	if (os_file_size(lines->fd, &lines->file_bytes) < 0)
+		lines->file_bytes = 0;
+	rc = os_stream_read(lines->fd, &nothing, 0, &done);
+	lines->buffer = rc == 0 ? malloc(lines->buffer_bytes) : NULL;
+	if (rc == 0 && !lines->buffer)
+		rc = -ENOMEM;
+	if (rc < 0)
 		line_file_close(lines);
-	return code;
+	return rc;
 }
 
 void line_file_close(struct line_file *lines)
 {
-	if (lines->file)
-		fclose(lines->file);
+	os_close(lines->fd);
 	free(lines->buffer);
-	*lines = (struct line_file){ 0 };
+	*lines = (struct line_file){ .fd = -1 };
+}
+
+bool line_file_ready(struct line_file *lines)
+{
+	while (!lines->ended && !memchr(lines->buffer + lines->from, '\n', lines->to - lines->from)) {
+		if (!os_stream_ready(lines->fd))
+			return false;
+		/* What is wrong with the line or the file is line_file_next()'s to say. */
+		if (fill(lines) < 0)
+			return true;
+	}
+	return true;
 }
 
 static int hand_out(struct line_file *lines, size_t bytes, size_t newline, const char **ret_line,
@@ -103,17 +111,17 @@ int line_file_next(struct line_file *lines, const char **ret_line, size_t *ret_b
 		const char  *start = lines->buffer + lines->from;
 		const size_t left = lines->to - lines->from;
 		const char  *newline = memchr(start + looked_at, '\n', left - looked_at);
-		int          code;
+		int          rc;
 
 		if (newline)
 			return hand_out(lines, (size_t)(newline - start), 1, ret_line, ret_bytes);
 		if (lines->ended)
 			return left == 0 ? 0 : hand_out(lines, left, 0, ret_line, ret_bytes);
 		looked_at = left;
-		code = fill(lines);
-		if (code == KVS_E_FULL)
+		rc = fill(lines);
+		if (rc == KVS_E_FULL)
 			lines->line++;
-		if (code < 0)
-			return code;
+		if (rc < 0)
+			return rc;
 	}
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The `kvstrata` command: finds the subcommand and runs it, or explains. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "app/app.h"
 #include "conf/nearest.h"
+#include "os/os.h"
 
 /* In the order in which a newcomer would try them; NULL ends it. */
 static const struct app_command *const commands[] = {
@@ -28,9 +28,10 @@ static void print_help(void)
 	       "Usage: kvstrata COMMAND [FLAGS]\n"
 	       "\n"
 	       "Commands\n");
-	for (i = 0; commands[i]; i++)
+	for (i = 0; commands[i]; i++) {
 		printf("  %-10s %s\n             $ %s\n", commands[i]->name, commands[i]->summary,
 		       commands[i]->example);
+	}
 	printf("\n"
 	       "More\n"
 	       "  kvstrata COMMAND --help   what it does, every flag, examples\n"
@@ -56,18 +57,15 @@ static const struct app_command *find(const char *name)
 static int refuse_unknown(const char *name)
 {
 	struct nearest nearest;
+	char           hint[NEAREST_HINT_BYTES];
 	size_t         i;
 
 	nearest_init(&nearest, name);
 	nearest_offer(&nearest, "help");
 	for (i = 0; commands[i]; i++)
 		nearest_offer(&nearest, commands[i]->name);
-	if (nearest.best[0])
-		fprintf(stderr, "kvstrata: \"%.64s\" is not a command; did you mean %s?\n", name,
-			nearest.best);
-	else
-		fprintf(stderr,
-			"kvstrata: \"%.64s\" is not a command; kvstrata --help lists them\n", name);
+	fprintf(stderr, "kvstrata: \"%.64s\" is not a command; %s\n", name,
+		nearest_hint(&nearest, "kvstrata --help lists them", hint));
 	return APP_USAGE;
 }
 
@@ -121,12 +119,16 @@ static int dispatch(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	int status = dispatch(argc, argv);
+	struct kvs_error err;
+	int              status;
+
+	os_program_start();
+	status = dispatch(argc, argv);
 
 	/* A report that did not reach its reader is no success; whoever failed has said why. */
-	if ((fflush(stdout) != 0 || ferror(stdout)) && status == APP_DONE) {
-		fprintf(stderr, "kvstrata: standard output: %s\n", strerror(errno));
-		return APP_FAILED;
+	if (app_flush(&err) < 0 && status == APP_DONE) {
+		fprintf(stderr, "kvstrata: %s\n", err.message);
+		status = APP_FAILED;
 	}
 	return status;
 }

@@ -6,12 +6,11 @@
  */
 #include "app/plot.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 
+#include "app/app.h"
 #include "base/units.h"
 
 /* The frame of the curves inside the picture, in pixels. */
@@ -211,47 +210,37 @@ static void put_ceiling(FILE *out, const struct axes *axes, double ratio)
 		LEFT + 8, y - 7, ratio * 100);
 }
 
+/* From a place beside the point that is marked, as commands of an SVG path. */
+static const struct {
+	double      dx, dy;
+	const char *path;
+} shapes[PLOT_LINES_MAX] = {
+	{ -6.5, 0, "a6.5 6.5 0 1 0 13 0a6.5 6.5 0 1 0 -13 0z" },
+	{ -4.5, -4.5, "h9v9h-9z" },
+	{ 0, -7, "l6 10.5h-12z" },
+	{ 0, -6.5, "l6.5 6.5l-6.5 6.5l-6.5 -6.5z" },
+	{ 0, 7, "l6 -10.5h-12z" },
+	{ -2, -6, "h4v4h4v4h-4v4h-4v-4h-4v-4h4z" },
+};
+
+/* The element is left open. */
 static void put_shape(FILE *out, size_t line, double x, double y)
 {
-	switch (line) {
-	case 0:
-		fprintf(out, "<circle class=\"mark m0\" cx=\"%.1f\" cy=\"%.1f\" r=\"6.5\"", x, y);
-		break;
-	case 1:
-		fprintf(out,
-			"<rect class=\"mark m1\" x=\"%.1f\" y=\"%.1f\" width=\"9\" height=\"9\"",
-			x - 4.5, y - 4.5);
-		break;
-	case 2:
-		fprintf(out, "<path class=\"mark m2\" d=\"M%.1f %.1fl6 10.5h-12z\"", x, y - 7);
-		break;
-	case 3:
-		fprintf(out, "<path class=\"mark m3\" d=\"M%.1f %.1fl6.5 6.5l-6.5 6.5l-6.5 -6.5z\"",
-			x, y - 6.5);
-		break;
-	case 4:
-		fprintf(out, "<path class=\"mark m4\" d=\"M%.1f %.1fl6 -10.5h-12z\"", x, y + 7);
-		break;
-	default:
-		fprintf(out, "<path class=\"mark m5\" d=\"M%.1f %.1fh4v4h4v4h-4v4h-4v-4h-4v-4h4z\"",
-			x - 2, y - 6);
-	}
+	fprintf(out, "<path class=\"mark m%zu\" d=\"M%.1f %.1f%s\"", line, x + shapes[line].dx,
+		y + shapes[line].dy, shapes[line].path);
 }
 
 /* A marker tells its numbers to a pointer that rests on it. */
 static void put_marker(FILE *out, size_t l, const struct plot_line *line,
 		       const struct plot_point *point, const struct axes *axes)
 {
-	char count[32];
+	char count[UNITS_TEXT_BYTES];
 
 	put_shape(out, l, x_of(axes, (double)point->capacity_blocks), y_of(axes, point->ratio));
 	fputs("><title>", out);
 	put_text(out, line->name);
-	fprintf(out, ", %s blocks: %.2f %%</title></%s>\n",
-		units_format_count(point->capacity_blocks, count), point->ratio * 100,
-		l == 0   ? "circle"
-		: l == 1 ? "rect"
-			 : "path");
+	fprintf(out, ", %s blocks: %.2f %%</title></path>\n",
+		units_format_count(point->capacity_blocks, count), point->ratio * 100);
 }
 
 static void put_line(FILE *out, size_t l, const struct plot_line *line, const struct axes *axes)
@@ -318,17 +307,13 @@ static void put_plot(FILE *out, const struct plot *plot)
 
 int plot_write(const char *path, const struct plot *plot, struct kvs_error *err)
 {
-	FILE *out = fopen(path, "we");
-	int   failed;
+	FILE *out;
+	int   rc;
 
 	KVS_ASSERT_CMP(plot->line_count, <=, PLOT_LINES_MAX);
-	if (!out)
-		return err_set(err, -errno, "plot: cannot open %.120s: %s", path, strerror(errno));
+	rc = app_open_file("plot", path, &out, err);
+	if (rc < 0)
+		return rc;
 	put_plot(out, plot);
-	failed = fflush(out) != 0 || ferror(out) ? errno : 0;
-	if (fclose(out) != 0 && !failed)
-		failed = errno;
-	return failed ? err_set(err, -failed, "plot: cannot write %.120s: %s", path,
-				strerror(failed))
-		      : 0;
+	return app_close_file(out, "plot", path, err);
 }

@@ -11,6 +11,7 @@
 #define NS_PER_S 1000000000.0
 #define DRAW_NS 100000000u
 #define BAR_CELLS 20u
+#define LEFT_BYTES 32u
 #define ERASE "\r\033[K"
 
 void progress_start(struct progress *progress, const char *title, const char *unit, bool wanted,
@@ -35,18 +36,19 @@ static void format_left(double fraction, double elapsed_s, char *left)
 	double left_s = fraction > 0 ? elapsed_s * (1 - fraction) / fraction : 0;
 
 	if (fraction <= 0)
-		snprintf(left, 32, "?");
+		snprintf(left, LEFT_BYTES, "?");
 	else if (left_s < 100)
-		snprintf(left, 32, "%.1f s left", left_s);
+		snprintf(left, LEFT_BYTES, "%.1f s left", left_s);
 	else
-		snprintf(left, 32, "%.0f min left", left_s / 60);
+		snprintf(left, LEFT_BYTES, "%.0f min left", left_s / 60);
 }
 
 char *progress_line(const struct progress *progress, double fraction, uint64_t done,
 		    uint64_t now_ns, char *line)
 {
 	double elapsed_s = (double)(now_ns - progress->start_ns) / NS_PER_S;
-	char   bar[BAR_CELLS + 1], left[32], count[32], rate[32];
+	char   bar[BAR_CELLS + 1], left[LEFT_BYTES];
+	char   count[UNITS_TEXT_BYTES], rate[UNITS_TEXT_BYTES];
 
 	fraction = fraction > 1 ? 1 : fraction > 0 ? fraction : 0;
 	format_bar(fraction, bar);

@@ -23,10 +23,7 @@ void progress_start(struct progress *progress, const char *title, const char *un
 /* fraction of the work done, 0 to 1; done units so far. */
 void progress_update(struct progress *progress, double fraction, uint64_t done, uint64_t now_ns);
 #define PROGRESS_LINE_BYTES 256u
-/*
- * What would be drawn, without the control characters, into a buffer of PROGRESS_LINE_BYTES;
- * returns it.
- */
+/* What would be drawn, without control characters, into PROGRESS_LINE_BYTES; returns it. */
 char *progress_line(const struct progress *progress, double fraction, uint64_t done,
 		    uint64_t now_ns, char *line);
 /* Erase the line, so that a report can follow. */

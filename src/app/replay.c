@@ -13,12 +13,12 @@
 /* A sleep is a hint's backup, never a wait for it. */
 #define IDLE_NS UINT64_C(100000000)
 
-/*
- * --- requests in
- * -----------------------------------------------------------------------------------------
- */
+/* --- requests in ------------------------------------------------------------------------------ */
 
-/* Look at the next request without submitting it.  1, 0 at the end, or the source's error. */
+/*
+ * Look at the next request without submitting it.  1; 0 at the end or when a pipe is empty;
+ * or the source's error.
+ */
 static int peek(struct replay *replay, struct kvs_error *err)
 {
 	int rc;
@@ -31,8 +31,11 @@ static int peek(struct replay *replay, struct kvs_error *err)
 		replay->ended = true;
 		return 0;
 	}
+	replay->starved = !source_ready(replay->source);
+	if (replay->starved)
+		return 0;
 	rc = source_next(replay->source, &replay->next, err);
-	/* Ctrl-C while a pipe had nothing to read: no error, the end. */
+	/* Ctrl-C in the middle of a slow read: no error, the end. */
 	if (rc < 0 && os_interrupted())
 		rc = 0;
 	replay->has_next = rc == 1;
@@ -43,10 +46,13 @@ static int peek(struct replay *replay, struct kvs_error *err)
 /* When the next request arrives on the replay's clock. */
 static uint64_t arrival_ns(const struct replay *replay)
 {
+	double after_ns;
+
 	if (replay->set->speed <= 0)
 		return replay->start_ns;
-	return replay->start_ns +
-	       (uint64_t)((double)replay->next.timestamp_ms * 1e6 / replay->set->speed);
+	after_ns = (double)replay->next.timestamp_ms * 1e6 / replay->set->speed;
+	/* Half the clock's range is 292 years: what arrives later never does. */
+	return after_ns < INT64_MAX ? replay->start_ns + (uint64_t)after_ns : UINT64_MAX;
 }
 
 /*
@@ -75,93 +81,6 @@ static uint64_t prefill_ns(const struct replay *replay, uint64_t tokens)
 	return (uint64_t)((double)tokens / replay->set->prefill_tokens_per_s * 1e9);
 }
 
-/* Computed elsewhere, on a larger Device: the same time with every store. */
-static void count_too_long(struct replay *replay)
-{
-	const uint64_t              computed_ns = prefill_ns(replay, replay->next.input_tokens);
-	struct replay_totals *const totals = &replay->totals;
-
-	totals->too_long++;
-	totals->requests++;
-	totals->blocks += replay->next.page_count;
-	totals->tokens += replay->next.input_tokens;
-	totals->origin_blocks[ORIGIN_RECOMPUTED] += replay->next.page_count;
-	totals->origin_tokens[ORIGIN_RECOMPUTED] += replay->next.input_tokens;
-	histogram_add(&totals->ttft_store_ns, computed_ns);
-	histogram_add(&totals->ttft_local_ns, computed_ns);
-	histogram_add(&totals->ttft_none_ns, computed_ns);
-}
-
-static void submit(struct replay *replay)
-{
-	const struct source_request *const next = &replay->next;
-	uint32_t                           request;
-	uint32_t                           page;
-
-	replay->has_next = false;
-	if (next->page_count > replay->page_max) {
-		count_too_long(replay);
-		return;
-	}
-	for (page = 0; page < next->page_count; page++)
-		engine_page_tokens(next->page_ids[page], SOURCE_PAGE_TOKENS,
-				   replay->tokens + (size_t)page * SOURCE_PAGE_TOKENS);
-	/* Length and room were checked above. */
-	KVS_ASSERT(sched_submit(replay->sched, next->index, replay->tokens, next->input_tokens,
-				&request, NULL) == 0);
-	memcpy(ids_of(replay, request), next->page_ids, next->page_count * sizeof(*next->page_ids));
-}
-
-static int submit_arrived(struct replay *replay, uint64_t now_ns, bool *ret_busy,
-			  struct kvs_error *err)
-{
-	int rc;
-
-	while ((rc = peek(replay, err)) == 1 && has_room(replay, now_ns)) {
-		submit(replay);
-		*ret_busy = true;
-	}
-	return rc < 0 ? rc : 0;
-}
-
-/*
- * --- a round
- * -----------------------------------------------------------------------------------------------
- */
-
-static bool collect_facts(struct replay *replay)
-{
-	struct exec_pressure pressure;
-	uint32_t             count, i;
-
-	if (!replay->exec)
-		return false;
-	count = exec_poll(replay->exec, replay->facts, sched_fact_room(replay->sched), &pressure);
-	for (i = 0; i < count; i++)
-		sched_fact(replay->sched, &replay->facts[i]);
-	return count > 0;
-}
-
-/*
- * A refused op is answered on the spot, so that its ticket does not wait for a fact that never
- * comes.
- */
-static void dispatch(struct replay *replay, const struct op *op)
-{
-	struct fact fact;
-	int         rc;
-
-	if (op->kind == OP_CANCEL) {
-		exec_cancel(replay->exec, op->op_id);
-		return;
-	}
-	rc = exec_submit(replay->exec, op);
-	if (rc < 0) {
-		fact_refused(&fact, op, exec_refusal_reason(rc));
-		sched_fact(replay->sched, &fact);
-	}
-}
-
 static void count(struct replay *replay, const struct sched_result *result)
 {
 	struct replay_totals *const totals = &replay->totals;
@@ -183,27 +102,107 @@ static void count(struct replay *replay, const struct sched_result *result)
 	histogram_add(&totals->ttft_none_ns, prefill_ns(replay, result->token_count));
 }
 
-/*
- * The forward pass: check what was restored, compute the rest, and look at all of it once more at
- * the end.
- */
-static void forward(struct replay *replay, const struct sched_row *row)
+/* Computed elsewhere, on a larger Device: the same time with every store. */
+static void count_too_long(struct replay *replay)
+{
+	const struct sched_result result = {
+		.token_count = replay->next.input_tokens,
+		.pages = { [ORIGIN_RECOMPUTED] = replay->next.page_count },
+		.tokens = { [ORIGIN_RECOMPUTED] = replay->next.input_tokens },
+	};
+
+	replay->totals.too_long++;
+	count(replay, &result);
+}
+
+static void submit(struct replay *replay)
+{
+	const struct source_request *const next = &replay->next;
+	uint32_t                           request;
+	uint32_t                           page;
+
+	replay->has_next = false;
+	if (next->page_count > replay->page_max) {
+		count_too_long(replay);
+		return;
+	}
+	for (page = 0; page < next->page_count; page++) {
+		engine_page_tokens(next->page_ids[page], SOURCE_PAGE_TOKENS,
+				   replay->tokens + (size_t)page * SOURCE_PAGE_TOKENS);
+	}
+	/* Length and room were checked above. */
+	KVS_ASSERT(sched_submit(replay->sched, next->index, replay->tokens, next->input_tokens,
+				&request, NULL) == 0);
+	memcpy(ids_of(replay, request), next->page_ids, next->page_count * sizeof(*next->page_ids));
+}
+
+static int submit_arrived(struct replay *replay, uint64_t now_ns, bool *ret_busy,
+			  struct kvs_error *err)
+{
+	int rc;
+
+	while ((rc = peek(replay, err)) == 1 && has_room(replay, now_ns)) {
+		submit(replay);
+		*ret_busy = true;
+	}
+	return rc < 0 ? rc : 0;
+}
+
+/* --- a round ---------------------------------------------------------------------------------- */
+
+static bool collect_facts(struct replay *replay)
+{
+	struct exec_pressure pressure;
+	uint32_t             count, i;
+
+	if (!replay->exec)
+		return false;
+	count = exec_poll(replay->exec, replay->facts, sched_fact_room(replay->sched), &pressure);
+	for (i = 0; i < count; i++)
+		sched_fact(replay->sched, &replay->facts[i]);
+	return count > 0;
+}
+
+static enum op_reason refusal_reason(int code)
+{
+	return code == KVS_E_QUARANTINE ? OP_REASON_QUARANTINE : OP_REASON_QUEUE;
+}
+
+/* A refused op is answered on the spot: its ticket must not wait for a fact that never comes. */
+static void dispatch(struct replay *replay, const struct op *op)
+{
+	struct fact fact;
+	int         rc;
+
+	if (op->kind == OP_CANCEL) {
+		exec_cancel(replay->exec, op->op_id);
+		return;
+	}
+	rc = exec_submit(replay->exec, op);
+	if (rc < 0) {
+		fact_refused(&fact, op, refusal_reason(rc));
+		sched_fact(replay->sched, &fact);
+	}
+}
+
+/* The forward pass: check what was restored, compute the rest, and look at all of it again. */
+static void forward(struct replay *replay, const struct sched_pass *pass)
 {
 	const struct engine_prompt prompt = {
-		.request = row->id,
-		.page_ids = ids_of(replay, row->request),
-		.page_count = row->page_count,
-		.token_count = row->token_count,
+		.request = pass->id,
+		.page_ids = ids_of(replay, pass->request),
+		.page_count = pass->page_count,
+		.token_count = pass->token_count,
 		.blocks = replay->blocks,
 	};
 	struct sched_result result;
 	uint32_t            page;
 
-	for (page = 0; page < row->page_count; page++)
-		replay->blocks[page] = device_block(&replay->device, row->table[page]);
-	engine_prefill(&replay->engine, &prompt, row->hit_pages);
+	for (page = 0; page < pass->page_count; page++)
+		replay->blocks[page] = device_block(&replay->device, pass->table[page]);
+	engine_prefill(&replay->engine, &prompt, pass->hit_pages);
 	engine_check(&replay->engine, &prompt);
-	sched_finished(replay->sched, row->request, &result);
+	sched_finished(replay->sched, pass->request, &result);
 	count(replay, &result);
 }
 
@@ -214,31 +213,33 @@ static bool run_plan(struct replay *replay, const struct sched_plan *plan)
 
 	for (i = 0; i < plan->op_count; i++)
 		dispatch(replay, &plan->ops[i]);
-	for (i = 0; i < plan->copy_count; i++)
+	for (i = 0; i < plan->copy_count; i++) {
 		device_submit(&replay->device, plan->copies[i],
 			      sched_copy(replay->sched, plan->copies[i]));
+	}
 	while (device_poll(&replay->device, &ticket))
 		sched_copied(replay->sched, ticket);
-	for (i = 0; i < plan->row_count; i++)
-		forward(replay, &plan->rows[i]);
-	return plan->op_count > 0 || plan->copy_count > 0 || plan->row_count > 0;
+	for (i = 0; i < plan->pass_count; i++)
+		forward(replay, &plan->passes[i]);
+	return plan->op_count > 0 || plan->copy_count > 0 || plan->pass_count > 0;
 }
 
-/* Until something can have changed: a fact, a deadline, an arrival. */
-static void rest(struct replay *replay, uint64_t now_ns)
+/* Until something can have changed: a fact, a deadline, an arrival, more of a pipe. */
+static void rest(const struct replay *replay, uint64_t now_ns)
 {
-	uint64_t until_ns = sched_wake_ns(replay->sched);
-	uint64_t tag;
+	const bool clocked = replay->has_next && replay->set->speed > 0;
+	const int  fds[] = { replay->exec ? exec_fd(replay->exec) : -1,
+			     replay->starved ? source_fd(replay->source) : -1 };
+	uint64_t   until_ns = sched_wake_ns(replay->sched);
 
-	if (replay->epoll_fd < 0)
+	if (!replay->exec && !replay->starved && !clocked)
 		return;
-	if (replay->has_next && replay->set->speed > 0 && arrival_ns(replay) > now_ns &&
-	    arrival_ns(replay) < until_ns)
+	if (clocked && arrival_ns(replay) > now_ns && arrival_ns(replay) < until_ns)
 		until_ns = arrival_ns(replay);
 	if (until_ns > now_ns + IDLE_NS)
 		until_ns = now_ns + IDLE_NS;
 	if (until_ns > now_ns && (!replay->exec || exec_arm(replay->exec)))
-		os_epoll_wait(replay->epoll_fd, &tag, 1, until_ns - now_ns);
+		os_wait_readable(fds, (int)ARRAY_COUNT(fds), until_ns - now_ns);
 }
 
 static bool at_rest(const struct replay *replay)
@@ -267,8 +268,7 @@ static int round_once(struct replay *replay, struct kvs_error *err)
 	busy |= collect_facts(replay);
 	sched_next(replay->sched, os_now_ns(), &plan);
 	busy |= run_plan(replay, plan);
-	if (os_interrupted() && !replay->totals.interrupted)
-		replay->totals.interrupted = true;
+	replay->totals.interrupted |= os_interrupted();
 	/* Quarantine ends all puts: waiting ones would wait for ever. */
 	if (rc < 0 || replay->totals.interrupted ||
 	    (replay->ended && sched_quarantined(replay->sched)))
@@ -286,7 +286,7 @@ int replay_run(struct replay *replay, struct kvs_error *err)
 	replay->start_ns = os_now_ns();
 	progress_start(&progress, "replaying", "req", !replay->set->json, replay->start_ns);
 	while (!at_rest(replay)) {
-		const int failed = round_once(replay, rc < 0 ? NULL : err);
+		const int failed = round_once(replay, err);
 
 		if (failed < 0)
 			rc = failed;
@@ -294,6 +294,6 @@ int replay_run(struct replay *replay, struct kvs_error *err)
 				os_now_ns());
 	}
 	progress_finish(&progress);
-	replay->totals.seconds_ns = os_now_ns() - replay->start_ns;
+	replay->totals.elapsed_ns = os_now_ns() - replay->start_ns;
 	return rc;
 }

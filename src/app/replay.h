@@ -28,7 +28,7 @@ struct replay_settings {
 	uint64_t    concurrency;
 	uint64_t    deadline; /* ns; UINT64_MAX: none */
 	double      prefill_tokens_per_s;
-	uint64_t    limit; /* requests; 0: all of a trace, 600 generated ones */
+	uint64_t    limit; /* requests; 0: all of a trace, 3,000 generated ones */
 	uint64_t    seed;
 	const char *metrics;
 	bool        json;
@@ -42,7 +42,7 @@ struct replay_totals {
 	uint64_t         origin_blocks[ORIGIN_COUNT];
 	uint64_t         origin_tokens[ORIGIN_COUNT];
 	uint64_t         too_long;      /* requests that did not fit the Device */
-	uint64_t         seconds_ns;
+	uint64_t         elapsed_ns;
 	bool             interrupted;
 	struct histogram restore_ns;    /* from QUERY to READY, of the reads that brought something */
 	struct histogram ttft_store_ns; /* modelled: the wait, and the prefill of what was not restored */
@@ -61,7 +61,6 @@ struct replay {
 	struct sched                 *sched;
 	struct engine                 engine;
 	struct replay_totals          totals;
-	int                           epoll_fd;    /* -1 when nothing is ever waited for */
 	uint32_t                      concurrency;
 	uint32_t                      page_max;
 	uint32_t                      backlog_max; /* waiting puts that hold requests back at full speed */
@@ -71,6 +70,7 @@ struct replay {
 	struct fact                  *facts;       /* op credits */
 	struct source_request         next;        /* read ahead, not yet submitted */
 	bool                          has_next;
+	bool                          starved;     /* the source is a pipe with nothing in it yet */
 	bool                          ended;       /* the source has no more, or the run shall stop */
 	uint64_t                      start_ns;
 };

@@ -7,10 +7,7 @@
 
 #include "app/figures.h"
 
-/*
- * json_*_set_new() takes its value over and fails on a NULL one, so a failed allocation surfaces at
- * the end.
- */
+/* json_*_set_new() owns its value and fails on NULL, so a failed allocation shows at the end. */
 static json_t *integer(uint64_t value)
 {
 	return json_integer((json_int_t)value);
@@ -35,11 +32,12 @@ static json_t *origins(const struct replay_totals *totals)
 	json_t *const object = json_object();
 	int           origin;
 
-	for (origin = 0; origin < ORIGIN_COUNT; origin++)
+	for (origin = 0; origin < ORIGIN_COUNT; origin++) {
 		json_object_set_new(object, origin_names[origin],
 				    json_pack("{s:I, s:I}", "blocks",
 					      (json_int_t)totals->origin_blocks[origin], "tokens",
 					      (json_int_t)totals->origin_tokens[origin]));
+	}
 	return object;
 }
 
@@ -105,7 +103,6 @@ int replay_print_json(const struct replay *replay, struct kvs_error *err)
 	failed = !object || json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) < 0;
 	json_decref(object);
 	putchar('\n');
-	if (failed || fflush(stdout) != 0)
-		return err_set(err, -EIO, "standard output: cannot write the report");
-	return 0;
+	/* What could not be written is found when standard output is flushed. */
+	return failed && !ferror(stdout) ? err_set(err, -ENOMEM, "no memory for the report") : 0;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/app.h"
 #include "app/figures.h"
 
 /* One counter; err keeps the first failure. */
@@ -61,41 +62,44 @@ static int fill(struct metrics *metrics, const struct replay *replay, const stru
 	int    rc = 0;
 	size_t i;
 
-	for (i = 0; rc == 0 && i < ARRAY_COUNT(counters); i++)
+	for (i = 0; rc == 0 && i < ARRAY_COUNT(counters); i++) {
 		rc = counter(metrics, counters[i].name, NULL, counters[i].help, counters[i].value,
 			     err);
+	}
 	for (i = 0; i < ORIGIN_COUNT; i++)
 		origins[i] = (struct figure){ origin_names[i], totals->origin_blocks[i] };
-	if (rc == 0)
+	if (rc == 0) {
 		rc = labelled(metrics, "kvstrata_prompt_blocks_total", "origin",
 			      "Blocks of prompts by where they came from.", origins, ORIGIN_COUNT,
 			      err);
-	if (rc == 0)
+	}
+	if (rc == 0) {
 		rc = labelled(metrics, "kvstrata_fallbacks_total", "reason",
 			      "Requests that went on without the store.", figures->fallbacks,
 			      figures->fallback_count, err);
-	if (rc == 0)
+	}
+	if (rc == 0) {
 		rc = labelled(metrics, "kvstrata_dropped_backup_keys_total", "reason",
 			      "Computed blocks that did not reach the store, by occurrence.",
 			      figures->drops, figures->drop_count, err);
-	if (rc == 0)
+	}
+	if (rc == 0) {
 		rc = metrics_histogram(metrics, "kvstrata_restore_seconds",
 				       "Query to ready, of reads that brought something.", 1e-9,
 				       &totals->restore_ns, err);
+	}
 	return rc;
 }
 
 static int write_text(const char *path, const char *text, size_t length, struct kvs_error *err)
 {
-	FILE *const file = fopen(path, "w");
-	bool        whole;
+	FILE *file;
+	int   rc = app_open_file("metrics", path, &file, err);
 
-	if (!file)
-		return err_set(err, -errno, "metrics: %s: %s", path, strerror(errno));
-	whole = fwrite(text, 1, length, file) == length;
-	if (fclose(file) != 0 || !whole)
-		return err_set(err, -EIO, "metrics: %s: cannot write", path);
-	return 0;
+	if (rc < 0)
+		return rc;
+	fwrite(text, 1, length, file);
+	return app_close_file(file, "metrics", path, err);
 }
 
 int replay_write_metrics(const struct replay *replay, const char *path, struct kvs_error *err)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Opening and closing a replay: arena, device, store, executor, scheduler, engine, in that order
- * and back.
- */
+/* Opening a replay and closing it: arena, device, store, executor, scheduler, and back. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "app/replay.h"
@@ -14,10 +12,7 @@
 /* Two million tokens in one prompt; what a slot's tables hold is bounded by it. */
 #define PAGE_MAX 4096u
 
-/*
- * 64 transactions, half of them puts of 16 blocks: enough to keep a drive busy, little enough to
- * hold.
- */
+/* 64 transactions, half of them puts of 16 blocks: a drive is busy, and little is held. */
 #define OP_CREDITS 64u
 #define PUT_KEYS 16u
 #define BACKUP_QUEUE 4096u
@@ -31,7 +26,7 @@
 /* For what runs at the end: longer than a healthy store needs for it. */
 #define CLOSE_NS UINT64_C(10000000000)
 
-#define GENERATED_REQUESTS 600u
+#define GENERATED_REQUESTS 3000u
 
 static uint32_t least(uint64_t a, uint64_t b)
 {
@@ -42,10 +37,8 @@ static int open_source(struct replay *replay, struct kvs_error *err)
 {
 	const struct replay_settings *const set = replay->set;
 
-	if (set->trace)
-		return source_open_trace(set->trace, &replay->source, err);
-	return source_open_generated(set->seed, set->limit ? set->limit : GENERATED_REQUESTS,
-				     &replay->source, err);
+	return source_open(set->trace, set->seed, set->limit ? set->limit : GENERATED_REQUESTS,
+			   &replay->source, err);
 }
 
 /* An explicit size that does not fit is refused before anything is touched. */
@@ -54,15 +47,12 @@ static int check_memory(const struct replay_settings *set, struct kvs_error *err
 	const uint64_t have = os_memory_bytes();
 	const uint64_t need = (set->host_blocks + set->device_blocks) * set->block_bytes;
 
-	if (have && need > have)
-		return err_set(
-			err, KVS_E_INVALID,
-			"host_blocks, device_blocks: %llu and %llu blocks of %llu bytes are %llu bytes; this machine has %llu",
-			(unsigned long long)set->host_blocks,
-			(unsigned long long)set->device_blocks,
-			(unsigned long long)set->block_bytes, (unsigned long long)need,
-			(unsigned long long)have);
-	return 0;
+	if (!have || need <= have)
+		return 0;
+	return err_set(err, KVS_E_INVALID,
+		       "host_blocks, device_blocks: %" PRIu64 " and %" PRIu64 " blocks of %" PRIu64
+		       " bytes are %" PRIu64 " bytes; this machine has %" PRIu64,
+		       set->host_blocks, set->device_blocks, set->block_bytes, need, have);
 }
 
 static int open_memory(struct replay *replay, struct kvs_error *err)
@@ -70,15 +60,18 @@ static int open_memory(struct replay *replay, struct kvs_error *err)
 	const struct replay_settings *const set = replay->set;
 	int                                 rc = check_memory(set, err);
 
-	if (rc == 0)
-		rc = arena_open(arena_part_bytes(set->block_bytes, (uint32_t)set->host_blocks),
+	if (rc == 0) {
+		rc = arena_open(arena_part_bytes(set->block_bytes, (uint32_t)set->host_blocks), 0,
 				&replay->arena, err);
-	if (rc == 0)
+	}
+	if (rc == 0) {
 		rc = arena_carve(replay->arena, set->block_bytes, (uint32_t)set->host_blocks,
 				 &replay->host, err);
-	if (rc == 0)
+	}
+	if (rc == 0) {
 		rc = device_open(&replay->device, (uint32_t)set->device_blocks, &replay->host,
-				 3 * replay->concurrency, err);
+				 SCHED_COPIES_A_REQUEST * replay->concurrency, err);
+	}
 	return rc;
 }
 
@@ -122,16 +115,16 @@ static int open_sched(struct replay *replay, struct kvs_error *err)
 {
 	const struct replay_settings *const set = replay->set;
 	struct sched_options                options = {
-			       .coord = { .device_blocks = (uint32_t)set->device_blocks,
-					  .host_blocks = (uint32_t)set->host_blocks,
-					  .device_policy = "lru-leaf",
-					  .host_policy = set->policy },
-			       .with_store = replay->store != NULL,
-			       .page_tokens = SOURCE_PAGE_TOKENS,
-			       .request_max = replay->concurrency,
-			       .page_max = replay->page_max,
-			       .replay_tokens = 1,
-			       .extension_min = 1,
+		.coord = { .device_blocks = (uint32_t)set->device_blocks,
+			   .host_blocks = (uint32_t)set->host_blocks,
+			   .device_policy = "lru-leaf",
+			   .host_policy = set->policy },
+		.with_store = replay->store != NULL,
+		.page_tokens = SOURCE_PAGE_TOKENS,
+		.request_max = replay->concurrency,
+		.page_max = replay->page_max,
+		.replay_tokens = 1,
+		.extension_min = 1,
 	};
 	const uint32_t keys_max = least(replay->page_max, OP_KEYS_MAX);
 
@@ -157,40 +150,26 @@ static int open_buffers(struct replay *replay, struct kvs_error *err)
 	replay->blocks = calloc(page_max, sizeof(*replay->blocks));
 	replay->tokens = calloc(page_max * SOURCE_PAGE_TOKENS, sizeof(*replay->tokens));
 	replay->facts = calloc(OP_CREDITS, sizeof(*replay->facts));
-	if (!replay->page_ids || !replay->blocks || !replay->tokens || !replay->facts)
+	if (!replay->page_ids || !replay->blocks || !replay->tokens || !replay->facts) {
 		return err_set(err, -ENOMEM, "no memory for %u concurrent requests",
 			       replay->concurrency);
+	}
 	return 0;
-}
-
-/* Something to sleep on, only where there is something to wait for. */
-static int open_epoll(struct replay *replay, struct kvs_error *err)
-{
-	int rc = 0;
-
-	if (!replay->exec && replay->set->speed <= 0)
-		return 0;
-	replay->epoll_fd = os_epoll();
-	if (replay->epoll_fd < 0)
-		rc = replay->epoll_fd;
-	else if (replay->exec)
-		rc = os_epoll_add(replay->epoll_fd, exec_fd(replay->exec), 0);
-	return rc < 0 ? err_set(err, rc, "no event descriptor: %s", kvs_strerror(rc)) : 0;
 }
 
 int replay_open(struct replay *replay, const struct replay_settings *set, struct kvs_error *err)
 {
-	static int (*const steps[])(struct replay *,
-				    struct kvs_error *) = { open_source, open_memory,  open_store,
-							    open_sched,  open_buffers, open_epoll };
+	static int (*const steps[])(struct replay *replay, struct kvs_error *err) = {
+		open_source, open_memory, open_store, open_sched, open_buffers,
+	};
 	size_t i;
 
-	*replay = (struct replay){ .set = set,
-				   .epoll_fd = -1,
-				   .concurrency = (uint32_t)set->concurrency,
-				   .page_max = least(set->device_blocks, PAGE_MAX),
-				   .backlog_max = least(set->host_blocks / 16 + 1,
-							BACKUP_QUEUE / 2) };
+	*replay = (struct replay){
+		.set = set,
+		.concurrency = (uint32_t)set->concurrency,
+		.page_max = least(set->device_blocks, PAGE_MAX),
+		.backlog_max = least(set->host_blocks / 16 + 1, BACKUP_QUEUE / 2),
+	};
 	engine_init(&replay->engine, SOURCE_PAGE_TOKENS, set->block_bytes);
 	for (i = 0; i < ARRAY_COUNT(steps); i++) {
 		const int rc = steps[i](replay, err);
@@ -215,7 +194,6 @@ int replay_close(struct replay *replay)
 {
 	const int rc = close_store(replay);
 
-	os_close(replay->epoll_fd);
 	if (rc == 0)
 		sched_close(replay->sched);
 	device_close(&replay->device);
@@ -225,6 +203,6 @@ int replay_close(struct replay *replay)
 	free(replay->blocks);
 	free(replay->tokens);
 	free(replay->facts);
-	*replay = (struct replay){ .epoll_fd = -1 };
+	*replay = (struct replay){ 0 };
 	return rc;
 }

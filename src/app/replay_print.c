@@ -20,7 +20,8 @@ static double ms(uint64_t ns)
 static void print_head(const struct replay *replay, const struct figures *figures)
 {
 	const struct replay_totals *const totals = &replay->totals;
-	char                              requests[32], blocks[32], tokens[32], block[32];
+	char requests[UNITS_TEXT_BYTES], blocks[UNITS_TEXT_BYTES], tokens[UNITS_TEXT_BYTES];
+	char block[UNITS_TEXT_BYTES];
 
 	printf("%s%s requests, %s blocks of %s, %s tokens in %.1f s",
 	       totals->interrupted ? "interrupted after " : "",
@@ -35,31 +36,37 @@ static void print_head(const struct replay *replay, const struct figures *figure
 
 static void print_origins(const struct replay_totals *totals)
 {
-	char blocks[32], tokens[32];
+	char blocks[UNITS_TEXT_BYTES], tokens[UNITS_TEXT_BYTES];
 	int  origin;
 
 	printf("\norigin              blocks               tokens\n");
-	for (origin = 0; origin < ORIGIN_COUNT; origin++)
+	for (origin = 0; origin < ORIGIN_COUNT; origin++) {
 		printf("  %-10s  %10s  %5.1f %%  %14s  %5.1f %%\n", origin_names[origin],
 		       units_format_count(totals->origin_blocks[origin], blocks),
 		       percent(totals->origin_blocks[origin], totals->blocks),
 		       units_format_count(totals->origin_tokens[origin], tokens),
 		       percent(totals->origin_tokens[origin], totals->tokens));
+	}
 	printf("  of          %10s           %14s\n", units_format_count(totals->blocks, blocks),
 	       units_format_count(totals->tokens, tokens));
 }
 
+/* A way that nothing took has no rate. */
 static void print_way(const char *way, uint64_t bytes, double gb_s)
 {
-	char size[32];
+	char size[UNITS_TEXT_BYTES];
 
-	printf("  %-16s  %12s  %7.2f GB/s\n", way, units_format_size(bytes, size), gb_s);
+	if (bytes == 0)
+		printf("  %-16s  %12s\n", way, "-");
+	else
+		printf("  %-16s  %12s  %7.2f GB/s\n", way, units_format_size(bytes, size), gb_s);
 }
 
 static void print_moves(const struct replay *replay, const struct figures *figures)
 {
 	const struct exec_moved *const moved = &figures->exec.moved;
-	char                           puts[32], fresh[32], gets[32], used[32], capacity[32];
+	char puts[UNITS_TEXT_BYTES], fresh[UNITS_TEXT_BYTES], gets[UNITS_TEXT_BYTES];
+	char used[UNITS_TEXT_BYTES], capacity[UNITS_TEXT_BYTES];
 
 	printf("\nmoved\n");
 	print_way("device to host", replay->device.d2h_bytes, figures->d2h_gb_s);
@@ -86,11 +93,12 @@ static void print_times(const struct replay *replay)
 {
 	const struct replay_totals *const totals = &replay->totals;
 
-	if (replay->store)
+	if (totals->restore_ns.count > 0) {
 		printf("\nrestore from the store, ms   p50 %.2f   p90 %.2f   p99 %.2f\n",
 		       ms(histogram_percentile(&totals->restore_ns, 50)),
 		       ms(histogram_percentile(&totals->restore_ns, 90)),
 		       ms(histogram_percentile(&totals->restore_ns, 99)));
+	}
 	printf("\ntime to first token, modelled at %.0f tokens/s, ms\n",
 	       replay->set->prefill_tokens_per_s);
 	printf("  %-22s  %10s  %10s  %10s\n", "", "mean", "p50", "p99");
@@ -107,7 +115,7 @@ static void print_reasons(const char *title, const struct figure *figures, uint3
 
 	printf("%s", title);
 	for (i = 0; i < count; i++) {
-		char text[32];
+		char text[UNITS_TEXT_BYTES];
 
 		if (figures[i].count == 0)
 			continue;
@@ -122,7 +130,7 @@ static void print_reasons(const char *title, const struct figure *figures, uint3
 static void print_memory(const struct replay *replay, const struct figures *figures)
 {
 	const char *note = arena_report(replay->arena)->note;
-	char        rss[32];
+	char        rss[UNITS_TEXT_BYTES];
 
 	printf("peak memory: %s\n", units_format_size(figures->peak_rss_bytes, rss));
 	while (*note) {
@@ -137,7 +145,7 @@ static void print_memory(const struct replay *replay, const struct figures *figu
 void replay_print(const struct replay *replay)
 {
 	struct figures figures;
-	char           rows[32];
+	char           rows[UNITS_TEXT_BYTES];
 
 	figures_gather(replay, &figures);
 	print_head(replay, &figures);
@@ -145,11 +153,12 @@ void replay_print(const struct replay *replay)
 	print_moves(replay, &figures);
 	print_times(replay);
 	printf("\n");
-	print_reasons("requests that went without the store:", figures.fallbacks,
-		      figures.fallback_count);
-	print_reasons("blocks that did not get there:       ", figures.drops, figures.drop_count);
+	if (replay->store) {
+		print_reasons("store not used, by reason:  ", figures.fallbacks,
+			      figures.fallback_count);
+	}
+	print_reasons("blocks not kept, by reason: ", figures.drops, figures.drop_count);
 	printf("rows checked: %s, wrong bytes: %" PRIu64 "\n",
 	       units_format_count(replay->engine.rows_checked, rows), replay->engine.wrong_bytes);
 	print_memory(replay, &figures);
-	fflush(stdout);
 }

@@ -7,6 +7,7 @@
 #include "app/simulate.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/digest.h"
@@ -69,22 +70,22 @@ int simulate_open(const char *policy, uint64_t capacity_blocks, struct simulate 
 		  struct kvs_error *err)
 {
 	struct simulate *sim;
-	int              code;
+	int              rc;
 
 	if (capacity_blocks > SIMULATE_CAPACITY_MAX) {
-		return err_set(err, KVS_E_INVALID, "capacity: %llu blocks; use at most %u",
-			       (unsigned long long)capacity_blocks, SIMULATE_CAPACITY_MAX);
+		return err_set(err, KVS_E_INVALID, "capacity: %" PRIu64 " blocks; use at most %u",
+			       capacity_blocks, SIMULATE_CAPACITY_MAX);
 	}
 	sim = calloc(1, sizeof(*sim));
 	if (!sim)
 		return err_set(err, -ENOMEM, "capacity: no memory");
 	sim->capacity = capacity_blocks ? (uint32_t)capacity_blocks : SIMULATE_CAPACITY_MAX;
-	code = grow(sim, err);
-	if (code == 0 && capacity_blocks)
-		code = evict_open(policy, sim->capacity, &sim->evict, err);
-	if (code < 0) {
+	rc = grow(sim, err);
+	if (rc == 0 && capacity_blocks)
+		rc = evict_open(policy, sim->capacity, &sim->evict, err);
+	if (rc < 0) {
 		simulate_close(sim);
-		return code;
+		return rc;
 	}
 	*ret_simulate = sim;
 	return 0;
@@ -121,10 +122,10 @@ static int take_slot(struct simulate *sim, uint32_t *ret_slot, struct kvs_error 
 	uint32_t slot = sim->used;
 
 	if (slot < sim->capacity) {
-		const int code = slot < sim->room ? 0 : grow(sim, err);
+		const int rc = slot < sim->room ? 0 : grow(sim, err);
 
-		if (code < 0)
-			return code;
+		if (rc < 0)
+			return rc;
 		sim->used++;
 	} else if (sim->evict) {
 		slot = evict_victim(sim->evict, NULL, NULL);
@@ -141,10 +142,10 @@ static int take_slot(struct simulate *sim, uint32_t *ret_slot, struct kvs_error 
 static int enter(struct simulate *sim, uint64_t id, uint64_t hash, uint32_t *ret_slot,
 		 struct kvs_error *err)
 {
-	const int code = take_slot(sim, ret_slot, err);
+	const int rc = take_slot(sim, ret_slot, err);
 
-	if (code < 0)
-		return code;
+	if (rc < 0)
+		return rc;
 	sim->ids[*ret_slot] = id;
 	map_insert(&sim->map, hash, *ret_slot);
 	if (sim->evict)
@@ -161,25 +162,23 @@ static int walk(struct simulate *sim, const struct source_request *request, cons
 
 	for (i = 0; i < request->page_count; i++) {
 		uint32_t slot = map_find(&sim->map, hashes[i], &request->page_ids[i]);
-		int      code = 0;
+		int      rc = 0;
 
 		if (slot == SLOT_NONE) {
-			code = enter(sim, request->page_ids[i], hashes[i], &slot, err);
+			rc = enter(sim, request->page_ids[i], hashes[i], &slot, err);
 		} else {
 			use(sim, slot);
 			hits += hits == i;
 		}
-		if (code < 0)
-			return code;
+		if (rc < 0)
+			return rc;
 		sim->chain[i] = slot;
 	}
 	*ret_hits = hits;
 	return 0;
 }
 
-/*
- * A request longer than the cache pushed its own first pages out: their slots hold others by now.
- */
+/* A request longer than the cache pushed its own first pages out: their slots hold others. */
 static void settle(struct simulate *sim, const struct source_request *request,
 		   const uint64_t *hashes)
 {
@@ -194,21 +193,6 @@ static void settle(struct simulate *sim, const struct source_request *request,
 	evict_settle(sim->evict, sim->chain, request->page_count);
 }
 
-static int make_chain_room(struct simulate *sim, uint32_t count, struct kvs_error *err)
-{
-	uint32_t *chain;
-
-	if (count <= sim->chain_room)
-		return 0;
-	chain = realloc(sim->chain, (size_t)count * 2 * sizeof(*chain));
-	if (!chain)
-		return err_set(err, -ENOMEM, "hash_ids: no memory for a request of %u blocks",
-			       count);
-	sim->chain = chain;
-	sim->chain_room = count * 2;
-	return 0;
-}
-
 static uint64_t tokens_of(const struct source_request *request, uint32_t pages)
 {
 	const uint64_t tokens = (uint64_t)pages * SOURCE_PAGE_TOKENS;
@@ -219,13 +203,17 @@ static uint64_t tokens_of(const struct source_request *request, uint32_t pages)
 int simulate_request(struct simulate *sim, const struct source_request *request,
 		     const uint64_t *hashes, struct kvs_error *err)
 {
-	uint32_t hits = 0;
-	int      code = make_chain_room(sim, request->page_count, err);
+	uint32_t *chain = source_page_room(sim->chain, sizeof(*chain), &sim->chain_room,
+					   request->page_count, err);
+	uint32_t  hits = 0;
+	int       rc;
 
-	if (code == 0)
-		code = walk(sim, request, hashes, &hits, err);
-	if (code < 0)
-		return code;
+	if (!chain)
+		return -ENOMEM;
+	sim->chain = chain;
+	rc = walk(sim, request, hashes, &hits, err);
+	if (rc < 0)
+		return rc;
 	settle(sim, request, hashes);
 	sim->counts.requests++;
 	sim->counts.blocks += request->page_count;

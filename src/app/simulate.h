@@ -3,10 +3,10 @@
  * One cache under one policy, without bytes: which pages of a request would have been hits.
  *
  *   1. Look-up: pages from the first on are hits and are used, up to the first that is absent.
- *   2.  Insert: the remaining pages in order; one that is present is used, one that is absent
- *   enters, and
- *      whoever the policy names leaves when the cache is full, be it a page of this very request.
- *      Nothing is pinned.  3. The policy is told the request's chain (lru-leaf orders it).
+ *   2. Insert: of the other pages, in order, one that is present is used and one that is absent
+ *      enters; when the cache is full the policy's victim leaves, be it a page of this request.
+ *      Nothing is pinned.
+ *   3. Settle: the policy is told the request's chain (lru-leaf orders it).
  *
  * Limits   Memory grows by doubling with the distinct pages seen, up to the capacity; never with
  *          the trace's length.
@@ -42,16 +42,10 @@ int  simulate_open(const char *policy, uint64_t capacity_blocks, struct simulate
 		   struct kvs_error *err);
 void simulate_close(struct simulate *simulate);
 
-/*
- * What simulate_request() wants beside the request: a hash of each page id, made once for any
- * number of caches.
- */
+/* A hash of each page id, made once for any number of caches. */
 void simulate_hash(const struct source_request *request, uint64_t *ret_hashes);
 
-/*
- * Count one request.  -ENOMEM, or KVS_E_FULL when an unlimited cache passes SIMULATE_CAPACITY_MAX
- * pages.
- */
+/* Count one request.  -ENOMEM, or KVS_E_FULL past SIMULATE_CAPACITY_MAX pages unlimited. */
 int simulate_request(struct simulate *simulate, const struct source_request *request,
 		     const uint64_t *hashes, struct kvs_error *err);
 

@@ -20,10 +20,7 @@
 /* Arrivals wait while so many talk: 70 are usual at the rates below. */
 #define CONVERSATIONS_MAX 128
 
-/*
- * The window of the model that is spoken to: a conversation ends before its next prompt would
- * outgrow it.
- */
+/* The window of the model: a conversation ends before its next prompt would outgrow it. */
 #define PROMPT_TOKENS_MAX 61440u
 #define PAGES_MAX (PROMPT_TOKENS_MAX / SOURCE_PAGE_TOKENS)
 
@@ -70,10 +67,7 @@ static uint64_t page_id(const struct generated *gen, uint64_t writer, uint64_t p
 	return mix64(mix64(mix64(mix64(gen->seed) ^ writer) ^ page) ^ turn) >> 1;
 }
 
-/*
- * low times a power of two below 2^octaves, and as much again: small values are common, large ones
- * not rare.
- */
+/* low times a power of two below 2^octaves, and as much again: small is common, large not rare. */
 static uint64_t log_uniform(struct prng *prng, uint64_t low, uint64_t octaves)
 {
 	const uint64_t tokens = low << prng_below(prng, octaves);
@@ -212,8 +206,7 @@ static int generated_next(struct source *source, struct source_request *ret_requ
 		.timestamp_ms = talk->next_ms,
 		.input_tokens = talk->tokens,
 		.output_tokens = draw_answer(&gen->prng),
-		.page_count =
-			(uint32_t)((talk->tokens + SOURCE_PAGE_TOKENS - 1) / SOURCE_PAGE_TOKENS),
+		.page_count = (uint32_t)source_pages(talk->tokens),
 		.page_ids = gen->ids,
 	};
 	KVS_ASSERT_CMP(ret_request->page_count, <=, PAGES_MAX);
@@ -234,8 +227,9 @@ static void generated_close(struct source *source)
 	free(source);
 }
 
-static const struct source_kind generated_kind = { generated_next, generated_progress,
-						   generated_close };
+static const struct source_kind generated_kind = { .next = generated_next,
+						   .progress = generated_progress,
+						   .close = generated_close };
 
 int source_open_generated(uint64_t seed, uint64_t request_count, struct source **ret_source,
 			  struct kvs_error *err)

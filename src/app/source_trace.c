@@ -15,11 +15,9 @@
 
 #include "app/line_file.h"
 #include "app/source_kind.h"
+#include "base/text.h"
 
-/*
- * An id of 20 digits, a comma and a blank for each page, and as much again for whatever else a line
- * holds.
- */
+/* An id of 20 digits, a comma and a blank for each page, and as much again for the rest. */
 #define LINE_BYTES_MAX ((size_t)SOURCE_PAGES_MAX * 44)
 
 #define TOKENS_MAX ((json_int_t)SOURCE_PAGES_MAX * SOURCE_PAGE_TOKENS)
@@ -48,21 +46,15 @@ static void keep_name(struct trace *trace, const char *path)
 		snprintf(trace->name, room, "...%s", path + bytes - (room - 4));
 }
 
-/* A message quotes the file; a damaged one must not speak to the reader's terminal. */
-static void make_printable(char *text)
-{
-	for (; *text; text++) {
-		if ((unsigned char)*text < ' ' || *text == 0x7f)
-			*text = '?';
-	}
-}
+#define QUOTE_BYTES 32u
 
 /* A value as the line has it, cut short. */
-static const char *quote(const json_t *value, char buffer[32])
+static const char *quote(const json_t *value, char buffer[QUOTE_BYTES])
 {
 	char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII);
 
-	snprintf(buffer, 32, "%.28s%s", text ? text : "?", text && strlen(text) > 28 ? "..." : "");
+	snprintf(buffer, QUOTE_BYTES, "%.28s%s", text ? text : "?",
+		 text && strlen(text) > 28 ? "..." : "");
 	free(text);
 	return buffer;
 }
@@ -70,7 +62,7 @@ static const char *quote(const json_t *value, char buffer[32])
 static int want_integer(const char *field, const json_t *value, json_int_t min, json_int_t max,
 			uint64_t *ret, struct kvs_error *err)
 {
-	char buffer[32];
+	char buffer[QUOTE_BYTES];
 
 	if (!json_is_integer(value) || json_integer_value(value) < min ||
 	    json_integer_value(value) > max) {
@@ -104,67 +96,55 @@ static int want_number(const json_t *object, const char *key, json_int_t min, js
 	return value ? want_integer(key, value, min, max, ret, err) : KVS_E_INVALID;
 }
 
-static int make_id_room(struct trace *trace, uint32_t count, struct kvs_error *err)
-{
-	uint32_t  room = trace->id_room ? trace->id_room : 256;
-	uint64_t *ids;
-
-	if (count <= trace->id_room)
-		return 0;
-	while (room < count)
-		room *= 2;
-	ids = realloc(trace->ids, room * sizeof(*ids));
-	if (!ids)
-		return err_set(err, -ENOMEM, "hash_ids: no memory for %u ids", count);
-	trace->ids = ids;
-	trace->id_room = room;
-	return 0;
-}
-
 static int read_ids(struct trace *trace, const json_t *object, struct source_request *request,
 		    struct kvs_error *err)
 {
-	const uint64_t expected = (request->input_tokens + SOURCE_PAGE_TOKENS - 1) /
-				  SOURCE_PAGE_TOKENS;
-	const json_t  *ids = want_key(object, "hash_ids", err);
+	const uint64_t expected = source_pages(request->input_tokens);
+	const json_t  *array = want_key(object, "hash_ids", err);
+	uint64_t      *ids;
 	uint32_t       i;
-	int            code;
+	int            rc = 0;
 
-	if (!ids)
+	if (!array)
 		return KVS_E_INVALID;
-	if (!json_is_array(ids))
+	if (!json_is_array(array))
 		return err_set(err, KVS_E_INVALID, "hash_ids: not an array of integers");
-	if (json_array_size(ids) != expected) {
+	if (json_array_size(array) != expected) {
 		return err_set(err, KVS_E_INVALID,
 			       "hash_ids: %zu ids for input_length %" PRIu64 "; expected %" PRIu64
 			       ", one for each %u tokens begun",
-			       json_array_size(ids), request->input_tokens, expected,
+			       json_array_size(array), request->input_tokens, expected,
 			       SOURCE_PAGE_TOKENS);
 	}
-	code = make_id_room(trace, (uint32_t)expected, err);
-	for (i = 0; code == 0 && i < expected; i++)
-		code = want_integer("hash_ids", json_array_get(ids, i), 0, INT64_MAX,
-				    &trace->ids[i], err);
+	ids = source_page_room(trace->ids, sizeof(*ids), &trace->id_room, (uint32_t)expected, err);
+	if (!ids)
+		return -ENOMEM;
+	trace->ids = ids;
+	for (i = 0; rc == 0 && i < expected; i++) {
+		rc = want_integer("hash_ids", json_array_get(array, i), 0, INT64_MAX, &ids[i],
+				  err);
+	}
 	request->page_count = (uint32_t)expected;
-	request->page_ids = trace->ids;
-	return code;
+	request->page_ids = ids;
+	return rc;
 }
 
 static int read_request(struct trace *trace, const json_t *object, struct source_request *request,
 			struct kvs_error *err)
 {
-	int code;
+	int rc;
 
-	if (!json_is_object(object))
+	if (!json_is_object(object)) {
 		return err_set(err, KVS_E_INVALID,
 			       "not a JSON object; expected one request a line");
-	if ((code = want_number(object, "timestamp", 0, TIMESTAMP_MS_MAX, &request->timestamp_ms,
+	}
+	if ((rc = want_number(object, "timestamp", 0, TIMESTAMP_MS_MAX, &request->timestamp_ms,
 				err)) < 0 ||
-	    (code = want_number(object, "input_length", 1, TOKENS_MAX, &request->input_tokens,
+	    (rc = want_number(object, "input_length", 1, TOKENS_MAX, &request->input_tokens,
 				err)) < 0 ||
-	    (code = want_number(object, "output_length", 0, TOKENS_MAX, &request->output_tokens,
+	    (rc = want_number(object, "output_length", 0, TOKENS_MAX, &request->output_tokens,
 				err)) < 0)
-		return code;
+		return rc;
 	if (request->timestamp_ms < trace->timestamp_ms) {
 		return err_set(err, KVS_E_INVALID,
 			       "timestamp: %" PRIu64 " after %" PRIu64 "; it must not go backwards",
@@ -173,28 +153,24 @@ static int read_request(struct trace *trace, const json_t *object, struct source
 	return read_ids(trace, object, request, err);
 }
 
-/*
- * jansson costs 60 ms for the 12,031 lines and 288,500 ids of an hour of chat, so a parser of our
- * own is not worth it.
- */
+/* jansson costs 60 ms for an hour of chat, so a parser of our own is not worth it. */
 static int parse(struct trace *trace, const char *line, size_t bytes,
 		 struct source_request *ret_request, struct kvs_error *err)
 {
 	struct source_request request = { .index = trace->request_count };
 	json_error_t          where;
 	json_t *object = json_loadb(line, bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &where);
-	int                   code;
+	int                   rc;
 
 	if (!object) {
-		make_printable(where.text);
 		return err_set(err, KVS_E_INVALID, "expected one JSON object: %s (column %d)",
-			       where.text, where.column);
+			       text_printable(where.text), where.column);
 	}
-	code = read_request(trace, object, &request, err);
+	rc = read_request(trace, object, &request, err);
 	json_decref(object);
-	if (code == 0)
+	if (rc == 0)
 		*ret_request = request;
-	return code;
+	return rc;
 }
 
 static bool is_blank(const char *line, size_t bytes)
@@ -212,28 +188,28 @@ static bool is_blank(const char *line, size_t bytes)
 static int next_line(struct trace *trace, const char **ret_line, size_t *ret_bytes,
 		     struct kvs_error *err)
 {
-	int code;
+	int rc;
 
-	while ((code = line_file_next(&trace->lines, ret_line, ret_bytes)) == 1) {
+	while ((rc = line_file_next(&trace->lines, ret_line, ret_bytes)) == 1) {
 		if (!is_blank(*ret_line, *ret_bytes))
 			break;
 		if (trace->blank_line == 0)
 			trace->blank_line = trace->lines.line;
 	}
-	if (code == KVS_E_FULL) {
+	if (rc == KVS_E_FULL) {
 		return err_set(err, KVS_E_INVALID,
 			       "%s: line %" PRIu64 ": longer than %zu bytes; expected one request a"
 			       " line",
 			       trace->name, trace->lines.line, LINE_BYTES_MAX);
 	}
-	if (code < 0)
-		return err_set(err, code, "%s: cannot read: %s", trace->name, kvs_strerror(code));
-	if (code == 1 && trace->blank_line) {
+	if (rc < 0)
+		return err_set(err, rc, "%s: cannot read: %s", trace->name, kvs_strerror(rc));
+	if (rc == 1 && trace->blank_line) {
 		return err_set(err, KVS_E_INVALID,
 			       "%s: line %" PRIu64 ": empty; expected one JSON object a line",
 			       trace->name, trace->blank_line);
 	}
-	return code;
+	return rc;
 }
 
 static int trace_next(struct source *source, struct source_request *ret_request,
@@ -242,18 +218,28 @@ static int trace_next(struct source *source, struct source_request *ret_request,
 	struct trace *trace = (struct trace *)source;
 	const char   *line;
 	size_t        bytes;
-	int           code = next_line(trace, &line, &bytes, err);
+	int           rc = next_line(trace, &line, &bytes, err);
 
-	if (code <= 0)
-		return code;
-	code = parse(trace, line, bytes, ret_request, err);
-	if (code < 0) {
+	if (rc <= 0)
+		return rc;
+	rc = parse(trace, line, bytes, ret_request, err);
+	if (rc < 0) {
 		err_prefix(err, "%s: line %" PRIu64, trace->name, trace->lines.line);
-		return code;
+		return rc;
 	}
 	trace->timestamp_ms = ret_request->timestamp_ms;
 	trace->request_count++;
 	return 1;
+}
+
+static bool trace_ready(struct source *source)
+{
+	return line_file_ready(&((struct trace *)source)->lines);
+}
+
+static int trace_fd(const struct source *source)
+{
+	return ((const struct trace *)source)->lines.fd;
 }
 
 static double trace_progress(const struct source *source)
@@ -277,22 +263,26 @@ static void trace_close(struct source *source)
 	free(trace);
 }
 
-static const struct source_kind trace_kind = { trace_next, trace_progress, trace_close };
+static const struct source_kind trace_kind = { .next = trace_next,
+					       .ready = trace_ready,
+					       .progress = trace_progress,
+					       .fd = trace_fd,
+					       .close = trace_close };
 
 int source_open_trace(const char *path, struct source **ret_source, struct kvs_error *err)
 {
 	struct trace *trace = calloc(1, sizeof(*trace));
-	int           code;
+	int           rc;
 
 	if (!trace)
 		return err_set(err, -ENOMEM, "trace: no memory");
 	trace->source.kind = &trace_kind;
 	keep_name(trace, path);
-	code = line_file_open(&trace->lines, path, LINE_BYTES_MAX);
-	if (code < 0) {
-		err_set(err, code, "%s: cannot open: %s", trace->name, kvs_strerror(code));
+	rc = line_file_open(&trace->lines, path, LINE_BYTES_MAX);
+	if (rc < 0) {
+		err_set(err, rc, "%s: cannot open: %s", trace->name, kvs_strerror(rc));
 		free(trace);
-		return code;
+		return rc;
 	}
 	*ret_source = &trace->source;
 	return 0;

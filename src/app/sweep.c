@@ -30,9 +30,11 @@ static int add_capacity(struct sweep_axes *axes, const char *item, struct kvs_er
 	size_t   i;
 
 	if (strcmp(item, "unlimited") != 0 &&
-	    (units_count(item, &capacity) < 0 || capacity == 0 || capacity > SIMULATE_CAPACITY_MAX))
+	    (units_count(item, &capacity) < 0 || capacity == 0 ||
+	     capacity > SIMULATE_CAPACITY_MAX)) {
 		return err_set(err, KVS_E_INVALID,
 			       "capacity: \"%s\" is not a capacity; " CAPACITY_RULE, item);
+	}
 	for (i = 0; i < axes->capacity_count; i++) {
 		if (axes->capacities[i] == capacity)
 			return err_set(err, KVS_E_INVALID, "capacity: \"%s\" is given twice", item);
@@ -48,18 +50,12 @@ static int add_capacity(struct sweep_axes *axes, const char *item, struct kvs_er
 
 static int add_policy(struct sweep_axes *axes, const char *item, struct kvs_error *err)
 {
-	const char   *known;
-	struct evict *evict;
-	size_t        i;
-	/*
-	 * The order itself says whether it knows the name, in the words of every other option that
-	 * takes one.
-	 */
-	const int     code = evict_open(item, 1, &evict, err);
+	const int   rc = evict_known(item, err);
+	const char *known;
+	size_t      i;
 
-	if (code < 0)
-		return code;
-	evict_close(evict);
+	if (rc < 0)
+		return rc;
 	for (i = 0; strcmp(evict_names[i], item) != 0; i++)
 		continue;
 	known = evict_names[i];
@@ -73,58 +69,62 @@ static int add_policy(struct sweep_axes *axes, const char *item, struct kvs_erro
 	return 0;
 }
 
-static int each_item(const char *list,
+static int each_item(const char *flag, const char *list,
 		     int (*add)(struct sweep_axes *, const char *, struct kvs_error *),
 		     struct sweep_axes *axes, struct kvs_error *err)
 {
-	int code = 0;
+	int rc = 0;
 
-	while (code == 0) {
+	while (rc == 0) {
 		const size_t bytes = strcspn(list, ",");
-		const size_t kept = bytes < ITEM_BYTES - 1 ? bytes : ITEM_BYTES - 1;
 		char         item[ITEM_BYTES];
 
-		memcpy(item, list, kept);
-		item[kept] = '\0';
-		code = add(axes, item, err);
+		if (bytes >= ITEM_BYTES) {
+			return err_set(err, KVS_E_INVALID,
+				       "%s: \"%.*s...\" is too long; use at most %d characters",
+				       flag, ITEM_BYTES - 1, list, ITEM_BYTES - 1);
+		}
+		memcpy(item, list, bytes);
+		item[bytes] = '\0';
+		rc = add(axes, item, err);
 		if (list[bytes] == '\0')
 			break;
 		list += bytes + 1;
 	}
-	return code;
+	return rc;
 }
 
 int sweep_axes_read(const char *capacities, const char *policies, struct sweep_axes *ret_axes,
 		    struct kvs_error *err)
 {
 	struct sweep_axes axes = { 0 };
-	int               code = each_item(capacities, add_capacity, &axes, err);
+	int               rc = each_item("capacity", capacities, add_capacity, &axes, err);
 
-	if (code == 0)
-		code = each_item(policies, add_policy, &axes, err);
-	if (code == 0)
+	if (rc == 0)
+		rc = each_item("policy", policies, add_policy, &axes, err);
+	if (rc == 0)
 		*ret_axes = axes;
-	return code;
+	return rc;
 }
 
 static int open_caches(struct sweep *sweep, const struct sweep_axes *axes, struct kvs_error *err)
 {
 	size_t row;
-	int    code = 0;
+	int    rc = 0;
 
-	for (row = 0; row < sweep->row_count && code == 0; row++) {
+	for (row = 0; row < sweep->row_count && rc == 0; row++) {
 		sweep->rows[row].policy = axes->policies[row / axes->capacity_count];
 		sweep->rows[row].capacity_blocks = axes->capacities[row % axes->capacity_count];
-		code = simulate_open(sweep->rows[row].policy, sweep->rows[row].capacity_blocks,
+		rc = simulate_open(sweep->rows[row].policy, sweep->rows[row].capacity_blocks,
 				     &sweep->caches[row], err);
 	}
-	return code;
+	return rc;
 }
 
 int sweep_open(const struct sweep_axes *axes, struct sweep **ret_sweep, struct kvs_error *err)
 {
 	struct sweep *sweep = calloc(1, sizeof(*sweep));
-	int           code = -ENOMEM;
+	int           rc = -ENOMEM;
 
 	if (!sweep)
 		return err_set(err, -ENOMEM, "capacity: no memory");
@@ -132,12 +132,12 @@ int sweep_open(const struct sweep_axes *axes, struct sweep **ret_sweep, struct k
 	sweep->rows = calloc(sweep->row_count, sizeof(*sweep->rows));
 	sweep->caches = calloc(sweep->row_count, sizeof(struct simulate *));
 	if (sweep->rows && sweep->caches)
-		code = open_caches(sweep, axes, err);
+		rc = open_caches(sweep, axes, err);
 	else
 		err_set(err, -ENOMEM, "capacity: no memory");
-	if (code < 0) {
+	if (rc < 0) {
 		sweep_close(sweep);
-		return code;
+		return rc;
 	}
 	*ret_sweep = sweep;
 	return 0;
@@ -157,39 +157,27 @@ void sweep_close(struct sweep *sweep)
 	free(sweep);
 }
 
-static int make_hash_room(struct sweep *sweep, uint32_t count, struct kvs_error *err)
-{
-	uint64_t *hashes;
-
-	if (count <= sweep->hash_room)
-		return 0;
-	hashes = realloc(sweep->hashes, (size_t)count * 2 * sizeof(*hashes));
-	if (!hashes)
-		return err_set(err, -ENOMEM, "hash_ids: no memory for a request of %u blocks",
-			       count);
-	sweep->hashes = hashes;
-	sweep->hash_room = count * 2;
-	return 0;
-}
-
 int sweep_request(struct sweep *sweep, const struct source_request *request, struct kvs_error *err)
 {
-	size_t   row;
-	uint64_t now_ns, then_ns;
-	int      code = make_hash_room(sweep, request->page_count, err);
+	uint64_t *hashes = source_page_room(sweep->hashes, sizeof(*hashes), &sweep->hash_room,
+					    request->page_count, err);
+	uint64_t  now_ns, then_ns;
+	size_t    row;
+	int       rc = 0;
 
-	if (code < 0)
-		return code;
+	if (!hashes)
+		return -ENOMEM;
+	sweep->hashes = hashes;
 	simulate_hash(request, sweep->hashes);
 	then_ns = os_now_ns();
-	for (row = 0; row < sweep->row_count && code == 0; row++) {
-		code = simulate_request(sweep->caches[row], request, sweep->hashes, err);
+	for (row = 0; row < sweep->row_count && rc == 0; row++) {
+		rc = simulate_request(sweep->caches[row], request, sweep->hashes, err);
 		now_ns = os_now_ns();
 		sweep->rows[row].spent_ns += now_ns - then_ns;
 		sweep->rows[row].counts = simulate_counts(sweep->caches[row]);
 		then_ns = now_ns;
 	}
-	return code;
+	return rc;
 }
 
 const struct sweep_row *sweep_row(const struct sweep *sweep, size_t row)

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Many caches at once: every policy at every capacity, fed side by side from one pass over the
- * requests.
- */
+/* Many caches at once: every policy at every capacity, fed from one pass over the requests. */
 #ifndef APP_SWEEP_H
 #define APP_SWEEP_H
 

@@ -20,6 +20,7 @@
 struct arena {
 	struct region     region;
 	size_t            used;     /* bytes from the front that parts take */
+	bool              lazy;
 	bool              retained;
 	uint32_t          part_count;
 	struct arena_part parts[ARENA_PARTS_MAX];
@@ -45,48 +46,39 @@ size_t arena_part_bytes(size_t block_bytes, uint32_t block_count)
 		return 0;
 	per_slice = ARENA_SLICE_BYTES / stride;
 	slice_rest = ARENA_SLICE_BYTES - per_slice * stride;
-	/*
-	 * Up to the first whole place, the places, and the rest of every slice that the part may
-	 * leave.
-	 */
+	/* Up to the first whole place, the places, and the rest of every slice that the part may leave. */
 	return stride - ARENA_ALIGN + block_count * stride +
 	       ((block_count - 1) / per_slice + 1) * slice_rest;
 }
 
-int arena_open_with(size_t bytes, unsigned flags, struct arena **ret_arena, struct kvs_error *err)
+int arena_open(size_t bytes, unsigned flags, struct arena **ret_arena, struct kvs_error *err)
 {
-	/*
-	 * Locking more than there is would get the process killed; lazily mapped bytes need not
-	 * exist.
-	 */
+	/* Locking more than there is would get the process killed; lazily mapped bytes need not exist. */
 	const uint64_t memory_bytes = flags & ARENA_LAZY ? PTRDIFF_MAX : os_memory_bytes();
 	struct arena  *arena;
-	char           asked[32], had[32];
+	char           asked[UNITS_TEXT_BYTES], had[UNITS_TEXT_BYTES];
 	int            rc;
 
 	if (bytes == 0)
 		return err_set(err, KVS_E_INVALID, "arena: 0 bytes hold no block");
-	if (bytes > memory_bytes)
+	if (bytes > memory_bytes) {
 		return err_set(err, -ENOMEM,
 			       "arena: %s is more than all memory of this machine or container, %s",
 			       units_format_size(bytes, asked),
 			       units_format_size(memory_bytes, had));
+	}
 	arena = calloc(1, sizeof(*arena));
 	if (!arena)
 		return err_set(err, -ENOMEM, "arena: no memory for its own record");
+	arena->lazy = flags & ARENA_LAZY;
 	rc = region_init(&arena->region, bytes, flags);
 	if (rc) {
 		free(arena);
 		return err_set(err, rc, "arena: %s cannot be mapped: %s",
-			       units_format_size(bytes, asked), strerror(-rc));
+			       units_format_size(bytes, asked), kvs_strerror(rc));
 	}
 	*ret_arena = arena;
 	return 0;
-}
-
-int arena_open(size_t bytes, struct arena **ret_arena, struct kvs_error *err)
-{
-	return arena_open_with(bytes, 0, ret_arena, err);
 }
 
 void arena_close(struct arena *arena)
@@ -138,12 +130,33 @@ static size_t part_end(const struct arena *arena, const struct arena_part *part)
 
 static int check_part(size_t block_bytes, uint32_t block_count, struct kvs_error *err)
 {
-	if (!block_bytes_valid(block_bytes))
+	if (!block_bytes_valid(block_bytes)) {
 		return err_set(err, KVS_E_INVALID,
 			       "block_bytes: %zu is not a multiple of %u up to %zu", block_bytes,
 			       ARENA_ALIGN, ARENA_SLICE_BYTES - ARENA_TRAILER_BYTES);
+	}
 	if (block_count == 0)
 		return err_set(err, KVS_E_INVALID, "block_count: 0 is less than 1");
+	return 0;
+}
+
+/*
+ * Bring the payload in before it is served from.  Trailers stay untouched until a store uses them:
+ * beside small blocks they would double the memory.  A kernel that cannot populate (before 5.14)
+ * brings pages in at their first touch.
+ */
+static int populate(const struct arena *arena, const struct arena_part *part)
+{
+	uint32_t i;
+
+	for (i = 0; !arena->lazy && i < part->block_count; i++) {
+		const int rc = os_pages_populate(arena_block(part, i).ptr, part->block_bytes);
+
+		if (rc < 0 && rc != -EINVAL)
+			return rc;
+		if (rc < 0)
+			return 0;
+	}
 	return 0;
 }
 
@@ -156,17 +169,23 @@ int arena_carve(struct arena *arena, size_t block_bytes, uint32_t block_count,
 
 	if (rc)
 		return rc;
-	if (arena->part_count == ARENA_PARTS_MAX)
+	if (arena->part_count == ARENA_PARTS_MAX) {
 		return err_set(err, KVS_E_FULL,
 			       "arena: it has %d parts, the most it can be cut into",
 			       ARENA_PARTS_MAX);
+	}
 	part = part_at(arena, block_bytes, block_count);
 	end = part_end(arena, &part);
-	if (end > arena->region.report.bytes)
+	if (end > arena->region.report.bytes) {
 		return err_set(err, KVS_E_FULL,
 			       "block_count: %u of %zu bytes need %zu bytes, %zu are free",
 			       block_count, block_bytes, end - arena->used,
 			       arena->region.report.bytes - arena->used);
+	}
+	if (populate(arena, &part) < 0) {
+		return err_set(err, -ENOMEM, "block_count: no memory for %u of %zu bytes",
+			       block_count, block_bytes);
+	}
 	arena->used = end;
 	arena->parts[arena->part_count++] = part;
 	*ret_part = part;
@@ -213,6 +232,7 @@ void arena_audit(const struct arena *arena)
 		const struct arena_part *const part = &arena->parts[i];
 		const uint8_t *const           first = part->base + block_offset(part, 0);
 
+		KVS_ASSERT(first >= arena->region.base);
 		KVS_ASSERT_CMP(first - arena->region.base, >=, end);
 		KVS_ASSERT_CMP(part->blocks_per_slice * part->stride, <=, ARENA_SLICE_BYTES);
 		end = part_end(arena, part);

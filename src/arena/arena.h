@@ -10,7 +10,7 @@
  * Path     GET fills a block, PUT reads it, H2D and D2H copy from and to it; all by pointer, no
  *          copy of payload.
  * Limits   Sizes are fixed at open; nothing allocates after the parts are carved.
- * Threads  open, carve and close: the owner's.  Addresses may be used from any thread.
+ * Threads  open, carve and close: one.  Addresses may be used from any thread.
  */
 #ifndef ARENA_ARENA_H
 #define ARENA_ARENA_H
@@ -39,8 +39,8 @@ struct arena_report {
 	enum arena_pages pages;        /* what the kernel granted or was advised */
 	bool             locked;       /* mlock succeeded: never swapped */
 	bool             no_fork;      /* MADV_DONTFORK succeeded */
-	bool registrable; /* RLIMIT_MEMLOCK (or the privilege) allows registering every slice for fixed I/O */
-	char note[160];   /* one sentence on what could not be had and why; "" when all was */
+	bool             registrable;  /* RLIMIT_MEMLOCK or privilege allows registering every slice */
+	char             note[160];    /* one sentence on what could not be had and why; "" when all was */
 };
 
 struct arena;
@@ -65,23 +65,19 @@ struct arena_part {
 size_t arena_part_bytes(size_t block_bytes, uint32_t block_count);
 
 enum arena_flag {
-	/*
-	 * No hugetlb, no lock: each page is had at its first touch.  For tools that map much and
-	 * touch little.
-	 */
+	/* No hugetlb, no lock, pages at first touch: for tools that map much and touch little. */
 	ARENA_LAZY = 1 << 0
 };
 
 /**
- * Map a region of at least `bytes`; arena_open_with() takes flags, enum arena_flag.
+ * Map a region of at least `bytes`; flags are enum arena_flag, 0 for a data path.
  *
  * Errors  KVS_E_INVALID  bytes is 0;
  *         -ENOMEM        more than this process may have: locking it would get it killed;
  *         -errno         memory or descriptors could not be had.
  *         Lacking huge pages or locking is no error: see the report.
  */
-int arena_open(size_t bytes, struct arena **ret_arena, struct kvs_error *err);
-int arena_open_with(size_t bytes, unsigned flags, struct arena **ret_arena, struct kvs_error *err);
+int arena_open(size_t bytes, unsigned flags, struct arena **ret_arena, struct kvs_error *err);
 
 /**
  * Unmap, unless the arena was retained: then the mapping stays until the process ends, because late
@@ -96,7 +92,7 @@ void arena_retain(struct arena *arena);
  * Cut a part off the free front of the arena.
  *
  * Errors  KVS_E_INVALID  block_bytes is 0, no multiple of 4 KiB, or larger than a slice holds;
- *         block_count is 0;
+ *                        block_count is 0;
  *         KVS_E_FULL     not enough room left or too many parts; the sentence has needed and free
  *                        bytes.
  */

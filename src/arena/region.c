@@ -50,7 +50,7 @@ static int map_plain(struct region *region)
 	}
 	rc = os_pages_advise_huge(ptr, region->report.bytes);
 	if (rc)
-		note(&region->report, "no huge pages: %s", strerror(-rc));
+		note(&region->report, "no huge pages: %s", kvs_strerror(rc));
 	else
 		region->report.pages = ARENA_PAGES_TRANSPARENT_HUGE;
 	return 0;
@@ -65,7 +65,7 @@ static int map(struct region *region, unsigned flags)
 		return map_plain(region);
 	rc = os_pages_map_shared(NAME, region->report.bytes, true, &ptr, &region->fd);
 	if (rc) {
-		note(&region->report, "no hugetlb pages: %s", strerror(-rc));
+		note(&region->report, "no hugetlb pages: %s", kvs_strerror(rc));
 		return map_plain(region);
 	}
 	region->base = ptr;
@@ -77,14 +77,14 @@ static void lock(struct region *region)
 {
 	struct arena_report *const report = &region->report;
 	const uint64_t             limit = os_memlock_limit();
-	char                       text[32];
+	char                       text[UNITS_TEXT_BYTES];
 	int                        rc;
 
 	if (limit < report->bytes)
 		note(report, "not locked: RLIMIT_MEMLOCK is %s", units_format_size(limit, text));
 	rc = limit < report->bytes ? 0 : os_pages_lock(region->base, report->bytes);
 	if (rc)
-		note(report, "not locked: %s", strerror(-rc));
+		note(report, "not locked: %s", kvs_strerror(rc));
 	report->locked = limit >= report->bytes && rc == 0;
 }
 
@@ -102,7 +102,7 @@ int region_init(struct region *region, size_t bytes, unsigned flags)
 	rc = os_pages_no_fork(region->base, report->bytes);
 	report->no_fork = rc == 0;
 	if (rc)
-		note(report, "forked children share it: %s", strerror(-rc));
+		note(report, "forked children share it: %s", kvs_strerror(rc));
 	report->registrable = os_memlock_limit() >= report->bytes;
 	if (flags & ARENA_LAZY)
 		note(report, "not locked: opened lazily");

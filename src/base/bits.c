@@ -30,15 +30,6 @@ static size_t next_with(const uint64_t *words, size_t from, size_t bit_count, ui
 	}
 }
 
-void bits_zero(uint64_t *words, size_t bit_count)
-{
-	if (bit_count == 0)
-		return;
-	memset(words, 0, bit_count / 64 * sizeof(*words));
-	if (bit_count % 64)
-		words[bit_count / 64] &= ~tail_mask(bit_count);
-}
-
 void bits_fill(uint64_t *words, size_t bit_count)
 {
 	if (bit_count == 0)
@@ -73,34 +64,4 @@ size_t bits_next_clear(const uint64_t *words, size_t from, size_t bit_count)
 size_t bits_next_set(const uint64_t *words, size_t from, size_t bit_count)
 {
 	return next_with(words, from, bit_count, 0);
-}
-
-void bits_and(uint64_t *target, const uint64_t *source, size_t bit_count)
-{
-	size_t w;
-
-	for (w = 0; w < bit_count / 64; w++)
-		target[w] &= source[w];
-	if (bit_count % 64)
-		target[w] &= source[w] | ~tail_mask(bit_count);
-}
-
-void bits_or(uint64_t *target, const uint64_t *source, size_t bit_count)
-{
-	size_t w;
-
-	for (w = 0; w < bit_count / 64; w++)
-		target[w] |= source[w];
-	if (bit_count % 64)
-		target[w] |= source[w] & tail_mask(bit_count);
-}
-
-void bits_minus(uint64_t *target, const uint64_t *source, size_t bit_count)
-{
-	size_t w;
-
-	for (w = 0; w < bit_count / 64; w++)
-		target[w] &= ~source[w];
-	if (bit_count % 64)
-		target[w] &= ~(source[w] & tail_mask(bit_count));
 }

@@ -33,8 +33,7 @@ static inline void bits_clear(uint64_t *words, size_t bit)
 	words[bit / 64] &= ~(UINT64_C(1) << (bit % 64));
 }
 
-/* Set all bits below bit_count to zero, to one. */
-void bits_zero(uint64_t *words, size_t bit_count);
+/* Set all bits below bit_count. */
 void bits_fill(uint64_t *words, size_t bit_count);
 
 /* How many of the first bit_count bits are set. */
@@ -46,10 +45,5 @@ size_t bits_prefix(const uint64_t *words, size_t bit_count);
 /* First clear (or set) bit at or after from; bit_count when there is none. */
 size_t bits_next_clear(const uint64_t *words, size_t from, size_t bit_count);
 size_t bits_next_set(const uint64_t *words, size_t from, size_t bit_count);
-
-/* target &= source, target |= source, target &= ~source, over bit_count bits. */
-void bits_and(uint64_t *target, const uint64_t *source, size_t bit_count);
-void bits_or(uint64_t *target, const uint64_t *source, size_t bit_count);
-void bits_minus(uint64_t *target, const uint64_t *source, size_t bit_count);
 
 #endif

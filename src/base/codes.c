@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Codes in words: the public kvs_strerror(), on the lowest floor because every floor reports with
- * it.
- */
+/* Codes in words: the public kvs_strerror(), on the lowest floor because every floor reports with it. */
 #include <stddef.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * libcrypto's low-level SHA-256 calls are marked deprecated in favour of EVP, but EVP costs a tenth
- * more on the 552-byte messages of a prefix page, which are most of what we hash.
+ * more on the 552-byte messages of a page, which are most of what we hash.
  */
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include "base/digest.h"

@@ -42,7 +42,7 @@ void panic_hook_set(void (*hook)(const char *message));
 			panic_at(__FILE__, __LINE__, "assertion failed: %s", #claim); \
 	} while (0)
 
-/* The same with both values printed; for integers. */
+/* The same with both values printed; for integers that are not negative. */
 #define KVS_ASSERT_CMP(a, op, b) \
 	do { \
 		const uint64_t cmp_a_ = (uint64_t)(a), cmp_b_ = (uint64_t)(b); \

@@ -41,18 +41,12 @@ int  map_open(struct map *map, uint32_t capacity, const void *keys, size_t key_s
 void map_close(struct map *map);
 
 /* hash is map_hash(key) throughout: a caller that needs it several times computes it once. */
-uint32_t map_find(const struct map *map, uint64_t hash,
-		  const void *key); /* SLOT_NONE when absent */
+/* SLOT_NONE when absent. */
+uint32_t map_find(const struct map *map, uint64_t hash, const void *key);
 /* The key of slot must not be present: asserted. */
-void     map_insert(struct map *map, uint64_t hash, uint32_t slot);
+void map_insert(struct map *map, uint64_t hash, uint32_t slot);
 /* The slot must be present under hash: asserted. */
-void     map_remove(struct map *map, uint64_t hash, uint32_t slot);
-
-/* Ask the processor for the home bucket of hash ahead of a find. */
-static inline void map_prefetch(const struct map *map, uint64_t hash)
-{
-	__builtin_prefetch(&map->buckets[(uint32_t)hash & map->mask]);
-}
+void map_remove(struct map *map, uint64_t hash, uint32_t slot);
 
 /* XXH3-64 of the map's key_bytes at key. */
 uint64_t map_hash(const struct map *map, const void *key);

@@ -41,10 +41,7 @@ uint64_t prng_below(struct prng *prng, uint64_t bound)
 	uint64_t excess, value;
 
 	KVS_ASSERT_CMP(bound, >=, 1);
-	/*
-	 * Values at or past the last whole multiple of bound would favour small results: draw
-	 * again.
-	 */
+	/* Values at or past the last whole multiple of bound would favour small results: draw again. */
 	excess = (UINT64_MAX % bound + 1) % bound;
 	do {
 		value = prng_u64(prng);

@@ -21,10 +21,7 @@ uint64_t prng_u64(struct prng *prng);
 uint64_t prng_below(struct prng *prng, uint64_t bound);
 /* True in numerator of denominator cases. */
 bool     prng_chance(struct prng *prng, uint32_t numerator, uint32_t denominator);
-/*
- * Exponentially distributed with the given mean, rounded to an integer; UINT64_MAX where it does
- * not fit.
- */
+/* Exponentially distributed with the given mean, rounded to an integer; UINT64_MAX where it does not fit. */
 uint64_t prng_exponential(struct prng *prng, uint64_t mean);
 
 /* One splitmix64 step: a good 64-bit mix of x. */

@@ -31,6 +31,11 @@ bool     slots_busy(const struct slots *slots, uint32_t slot);
 /* Walk the busy slots in order: the first at or after from, or SLOT_NONE. */
 uint32_t slots_next(const struct slots *slots, uint32_t from);
 
+/* The whole walk: the body may release its own slot. */
+#define SLOTS_EACH(slots, slot) \
+	for ((slot) = slots_next(slots, 0); (slot) != SLOT_NONE; \
+	     (slot) = slots_next(slots, (slot) + 1))
+
 void slots_audit(const struct slots *slots);
 
 #endif

@@ -17,6 +17,7 @@ struct unit {
 	uint64_t    factor;
 };
 
+/* Smallest first; the first divides everything. */
 static const struct unit size_units[] = { { "", 1 },
 					  { "KiB", UINT64_C(1) << 10 },
 					  { "MiB", UINT64_C(1) << 20 },
@@ -124,38 +125,25 @@ int units_count(const char *text, uint64_t *ret_count)
 	return 0;
 }
 
-static char *format_scaled(uint64_t value, const struct unit *unit, char *buffer)
-{
-	if (value % unit->factor == 0)
-		snprintf(buffer, 32, "%" PRIu64 " %s", value / unit->factor, unit->name);
-	else
-		snprintf(buffer, 32, "%.2f %s", (double)value / (double)unit->factor, unit->name);
-	return buffer;
-}
-
-char *units_format_size(uint64_t bytes, char *buffer)
+char *units_format_size(uint64_t bytes, char buffer[UNITS_TEXT_BYTES])
 {
 	size_t i = ARRAY_COUNT(size_units) - 1;
 
 	while (i > 0 && bytes < size_units[i].factor)
 		i--;
-	if (i == 0)
-		snprintf(buffer, 32, "%" PRIu64 " B", bytes);
-	else
-		format_scaled(bytes, &size_units[i], buffer);
+	if (i == 0) {
+		snprintf(buffer, UNITS_TEXT_BYTES, "%" PRIu64 " B", bytes);
+	} else if (bytes % size_units[i].factor == 0) {
+		snprintf(buffer, UNITS_TEXT_BYTES, "%" PRIu64 " %s", bytes / size_units[i].factor,
+			 size_units[i].name);
+	} else {
+		snprintf(buffer, UNITS_TEXT_BYTES, "%.2f %s",
+			 (double)bytes / (double)size_units[i].factor, size_units[i].name);
+	}
 	return buffer;
 }
 
-char *units_format_duration(uint64_t ns, char *buffer)
-{
-	size_t i = 3; /* seconds: minutes read badly as decimals */
-
-	while (i > 0 && ns < duration_units[i].factor)
-		i--;
-	return format_scaled(ns, &duration_units[i], buffer);
-}
-
-char *units_format_count(uint64_t count, char *buffer)
+char *units_format_count(uint64_t count, char buffer[UNITS_TEXT_BYTES])
 {
 	char   digits[24];
 	size_t length = (size_t)snprintf(digits, sizeof(digits), "%" PRIu64, count);
@@ -168,4 +156,26 @@ char *units_format_count(uint64_t count, char *buffer)
 	}
 	buffer[out] = '\0';
 	return buffer;
+}
+
+static char *format_exact(uint64_t value, const struct unit *units, size_t unit_count, char *buffer)
+{
+	size_t i = unit_count - 1;
+
+	while (value % units[i].factor != 0)
+		i--;
+	snprintf(buffer, UNITS_TEXT_BYTES, "%" PRIu64 "%s", value / units[i].factor,
+		 value ? units[i].name : "");
+	return buffer;
+}
+
+char *units_exact_size(uint64_t bytes, char buffer[UNITS_TEXT_BYTES])
+{
+	return format_exact(bytes, size_units, ARRAY_COUNT(size_units), buffer);
+}
+
+char *units_exact_duration(uint64_t ns, char buffer[UNITS_TEXT_BYTES])
+{
+	/* Up to seconds: a default of 60s is not one of 1m to its reader. */
+	return format_exact(ns, duration_units, ARRAY_COUNT(duration_units) - 1, buffer);
 }

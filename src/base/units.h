@@ -25,12 +25,14 @@ int units_size(const char *text, uint64_t *ret_bytes);
 int units_duration(const char *text, uint64_t *ret_ns);
 int units_count(const char *text, uint64_t *ret_count);
 
-/*
- * "64 KiB" when whole and "1.50 GiB" when not, "250 ms", "12,031" into a caller's buffer of at
- * least 32 bytes; returns it.
- */
-char *units_format_size(uint64_t bytes, char *buffer);
-char *units_format_duration(uint64_t ns, char *buffer);
-char *units_format_count(uint64_t count, char *buffer);
+#define UNITS_TEXT_BYTES 32u
+
+/* For people: "64 KiB" when whole and "1.50 GiB" when not, "12,031".  All return the buffer. */
+char *units_format_size(uint64_t bytes, char buffer[UNITS_TEXT_BYTES]);
+char *units_format_count(uint64_t count, char buffer[UNITS_TEXT_BYTES]);
+
+/* As the parsers read it back, in the largest unit that divides the value: "64KiB", "1500ms", "0". */
+char *units_exact_size(uint64_t bytes, char buffer[UNITS_TEXT_BYTES]);
+char *units_exact_duration(uint64_t ns, char buffer[UNITS_TEXT_BYTES]);
 
 #endif

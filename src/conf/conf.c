@@ -60,12 +60,12 @@ static int read_all(struct conf *conf, int argc, char **argv, const char **text,
 	return read_flags(conf, text, err);
 }
 
-static void store_all(const struct conf *conf, void *target)
+static void write_all(const struct conf *conf, void *target)
 {
 	size_t i;
 
 	for (i = 0; i < conf->option_count; i++)
-		value_store(&conf->options[i], &conf->values[i], target);
+		value_write(&conf->options[i], &conf->values[i], target);
 }
 
 int conf_read(const struct conf_option *options, size_t option_count, void *target, int argc,
@@ -87,7 +87,7 @@ int conf_read(const struct conf_option *options, size_t option_count, void *targ
 		conf_close(conf);
 		return rc;
 	}
-	store_all(conf, target);
+	write_all(conf, target);
 	*ret_conf = conf;
 	return 0;
 }

@@ -4,7 +4,7 @@
  * that order.
  *
  * Names   The same everywhere: option "block_bytes" is the JSON key "block_bytes" and the flag
- *         --block- bytes, with its value behind "=" or in the next argument.  A CONF_BOOL stands
+ *         --block-bytes, with its value behind "=" or in the next argument.  A CONF_BOOL stands
  *         alone (--json) or takes =true or =false.
  * JSON    Sizes are strings as people write them, or integers of bytes.  Durations are strings:
  *         they need their unit.  Counts are integers.  Lists are arrays, or one string with commas;
@@ -29,21 +29,21 @@ enum conf_type {
 	CONF_SIZE,     /* uint64_t, bytes */
 	CONF_DURATION, /* uint64_t, nanoseconds */
 	CONF_NUMBER,   /* double, non-negative */
-	CONF_TEXT, /* const char *, owned by the struct conf; NULL by default unless `fallback` is given */
-	CONF_CHOICE /* const char *, one of choices */
+	CONF_TEXT,     /* const char *, owned by the struct conf; NULL without fallback */
+	CONF_CHOICE    /* const char *, one of choices */
 };
 
 struct conf_option {
-	const char        *name;     /* JSON spelling: lower case, underscores */
+	const char        *name;       /* JSON spelling: lower case, underscores */
 	enum conf_type     type;
-	size_t             offset;   /* of the field in the caller's struct */
-	const char        *fallback; /* the default, as a user would write it; NULL: false, 0 or NULL */
-	double min, max; /* inclusive, in the field's unit; max 0: no upper bound but the type's */
-	uint64_t           multiple; /* for sizes and counts: the value must be a multiple of it; 0: any */
-	const char *const *choices;  /* CONF_CHOICE: NULL-terminated */
-	const char        *metavar;  /* FILE, SPEC, N ...: shown by help */
-	const char        *help;     /* one line, without a full stop */
-	const char *word; /* one bare word that is also accepted ("max", "unlimited"); NULL: none */
+	size_t             offset;     /* of the field in the caller's struct */
+	const char        *fallback;   /* the default, as a user would write it; NULL: false, 0, NULL */
+	double             min, max;   /* inclusive, in the field's unit; max 0: only the type's bound */
+	uint64_t           multiple;   /* sizes and counts must be a multiple of it; 0: any */
+	const char *const *choices;    /* NULL-terminated; those of a CONF_TEXT are shown by help only */
+	const char        *metavar;    /* FILE, SPEC, N ...: shown by help */
+	const char        *help;       /* one line, without a full stop */
+	const char        *word;       /* a bare word that is also accepted ("max"); NULL: none */
 	uint64_t           word_value; /* and what it means: for CONF_NUMBER converted to double */
 };
 
@@ -66,9 +66,7 @@ void conf_close(struct conf *conf);
 
 enum conf_source conf_source(const struct conf *conf, size_t option);
 
-/*
- * One line an option: "  --block-bytes SIZE  help (default 64KiB)"; two when the default is long.
- */
+/* "  --block-bytes SIZE  help (default 64KiB)" for each; two lines when the default is long. */
 void conf_help(const struct conf_option *options, size_t option_count, FILE *out);
 
 /* "block_bytes = 64KiB  (flag)" for each option: what would be used, exactly, with its source. */

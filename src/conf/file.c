@@ -2,7 +2,6 @@
 /* One JSON object: each member becomes the text that a flag would have been. */
 #include "conf/parts.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 
 #include <jansson.h>
 
+#include "base/text.h"
 #include "conf/nearest.h"
 
 static int load(FILE *file, char *content, size_t *ret_bytes, struct kvs_error *err)
@@ -18,9 +18,10 @@ static int load(FILE *file, char *content, size_t *ret_bytes, struct kvs_error *
 
 	if (ferror(file))
 		return err_set(err, -errno, "%s", strerror(errno));
-	if (bytes > FILE_BYTES_MAX)
+	if (bytes > FILE_BYTES_MAX) {
 		return err_set(err, KVS_E_INVALID,
 			       "is larger than 1MiB, the most a configuration may have");
+	}
 	*ret_bytes = bytes;
 	return 0;
 }
@@ -29,15 +30,10 @@ static int parse(const char *content, size_t bytes, json_t **ret_root, struct kv
 {
 	json_error_t where;
 	json_t *root = json_loadb(content, bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &where);
-	size_t       i;
 
 	if (!root) {
-		for (i = 0; where.text[i]; i++) {
-			if (iscntrl((unsigned char)where.text[i]))
-				where.text[i] = ' ';
-		}
 		return err_set(err, KVS_E_INVALID, "line %d, column %d: %s", where.line,
-			       where.column, where.text);
+			       where.column, text_printable(where.text));
 	}
 	if (!json_is_object(root)) {
 		json_decref(root);
@@ -72,10 +68,14 @@ static char *dump(const json_t *json)
 	return json_dumps(json, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
 }
 
-/*
- * ["lru",1000] to "lru,1000"; NULL when an item is neither string nor integer, is empty, or holds a
- * comma itself.
- */
+static bool is_item(const json_t *json)
+{
+	const char *string = json_string_value(json);
+
+	return string ? *string && !strchr(string, ',') : json_is_integer(json);
+}
+
+/* ["lru",1000] to "lru,1000"; NULL when an item is no string or integer, empty, or has a comma. */
 static char *join(const json_t *array)
 {
 	size_t room = 1, used = 0, i;
@@ -84,9 +84,7 @@ static char *join(const json_t *array)
 	for (i = 0; i < json_array_size(array); i++) {
 		const json_t *item = json_array_get(array, i);
 
-		if (json_is_string(item) ? json_string_value(item)[0] == '\0' ||
-						   strchr(json_string_value(item), ',')
-					 : !json_is_integer(item))
+		if (!is_item(item))
 			return NULL;
 		room += 1 + (json_is_string(item) ? json_string_length(item) : 20);
 	}
@@ -94,12 +92,13 @@ static char *join(const json_t *array)
 	for (i = 0; text && i < json_array_size(array); i++) {
 		const json_t *item = json_array_get(array, i);
 
-		if (json_is_string(item))
+		if (json_is_string(item)) {
 			used += (size_t)snprintf(text + used, room - used, "%s%s", i ? "," : "",
 						 json_string_value(item));
-		else
+		} else {
 			used += (size_t)snprintf(text + used, room - used, "%s%lld", i ? "," : "",
 						 (long long)json_integer_value(item));
+		}
 	}
 	return text;
 }
@@ -112,26 +111,18 @@ static bool may_be_string(const struct conf_option *option, const char *string)
 	return option->type != CONF_BOOL;
 }
 
-static bool may_be_number(enum conf_type type)
-{
-	return type == CONF_COUNT || type == CONF_SIZE || type == CONF_DURATION ||
-	       type == CONF_NUMBER;
-}
-
-/*
- * The member as a flag would have it, owned by the caller; NULL when its JSON type does not suit
- * the option.
- */
+/* The member as a flag would have it, the caller's; NULL when its JSON type does not suit. */
 static char *text_of(const struct conf_option *option, const json_t *json)
 {
-	if (json_is_string(json))
+	if (json_is_string(json)) {
 		return may_be_string(option, json_string_value(json))
 			       ? strdup(json_string_value(json))
 			       : NULL;
+	}
 	if (json_is_array(json))
 		return option->type == CONF_TEXT ? join(json) : NULL;
 	if (json_is_number(json))
-		return may_be_number(option->type) ? dump(json) : NULL;
+		return value_is_numeric(option->type) ? dump(json) : NULL;
 	return json_is_boolean(json) && option->type == CONF_BOOL ? dump(json) : NULL;
 }
 
@@ -157,18 +148,15 @@ static int read_member(const struct conf_option *option, const json_t *json, str
 static int refuse_unknown(const struct conf *conf, const char *key, struct kvs_error *err)
 {
 	struct nearest nearest;
-	char           shown[VALUE_SHOWN_BYTES];
+	char           shown[VALUE_SHOWN_BYTES], hint[NEAREST_HINT_BYTES];
 	size_t         i;
 
 	value_show(key, "", shown);
 	nearest_init(&nearest, key);
 	for (i = 0; i < conf->option_count; i++)
 		nearest_offer(&nearest, conf->options[i].name);
-	if (nearest.best[0])
-		return err_set(err, KVS_E_INVALID, "%s: unknown key; did you mean %s?", shown,
-			       nearest.best);
-	return err_set(err, KVS_E_INVALID, "%s: unknown key; --help lists the keys as flags",
-		       shown);
+	return err_set(err, KVS_E_INVALID, "%s: unknown key; %s", shown,
+		       nearest_hint(&nearest, "--help lists the keys as flags", hint));
 }
 
 static int read_members(struct conf *conf, json_t *root, struct kvs_error *err)

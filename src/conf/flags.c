@@ -55,21 +55,20 @@ static size_t find_option(const struct conf *conf, const char *name)
 static int refuse_unknown(const struct conf *conf, const char *name, struct kvs_error *err)
 {
 	struct nearest nearest;
-	char           shown[VALUE_SHOWN_BYTES], known[FLAG_NAME_BYTES];
+	char           shown[VALUE_SHOWN_BYTES], known[FLAG_NAME_BYTES], hint[NEAREST_HINT_BYTES];
 	size_t         i;
 
 	value_show(name, "", shown);
-	if (strncmp(name, "--", 2) != 0)
+	if (strncmp(name, "--", 2) != 0) {
 		return err_set(err, KVS_E_INVALID,
 			       "\"%s\" is not expected here; flags begin with --", shown);
+	}
 	nearest_init(&nearest, name);
 	nearest_offer(&nearest, CONFIG_FLAG);
 	for (i = 0; i < conf->option_count; i++)
 		nearest_offer(&nearest, flag_name(&conf->options[i], known));
-	if (nearest.best[0])
-		return err_set(err, KVS_E_INVALID, "%s: unknown flag; did you mean %s?", shown,
-			       nearest.best);
-	return err_set(err, KVS_E_INVALID, "%s: unknown flag; --help lists the flags", shown);
+	return err_set(err, KVS_E_INVALID, "%s: unknown flag; %s", shown,
+		       nearest_hint(&nearest, "--help lists the flags", hint));
 }
 
 static const char *value_name(const struct conf *conf, size_t option)
@@ -114,9 +113,10 @@ int flags_split(const struct conf *conf, int argc, char **argv, const char **tex
 
 		if (option == conf->option_count && strcmp(flag.name, CONFIG_FLAG) != 0)
 			return refuse_unknown(conf, flag.name, err);
-		if (*slot)
+		if (*slot) {
 			return err_set(err, KVS_E_INVALID, "%s: given twice; use it once",
 				       flag.name);
+		}
 		rc = take_text(conf, option, &flag, argc, argv, &at, slot, err);
 		if (rc < 0)
 			return rc;

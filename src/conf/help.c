@@ -36,7 +36,7 @@ static size_t print_choices(const struct conf_option *option, FILE *out)
 {
 	size_t columns = 0, i;
 
-	for (i = 0; option->type == CONF_CHOICE && option->choices[i]; i++)
+	for (i = 0; option->choices && option->choices[i]; i++)
 		columns += (size_t)fprintf(out, "%s%s", i ? ", " : ": ", option->choices[i]);
 	return columns;
 }
@@ -96,8 +96,9 @@ void conf_print(const struct conf *conf, FILE *out)
 		name_width = name > name_width ? name : name_width;
 		value_width = value > value_width ? value : value_width;
 	}
-	for (i = 0; i < conf->option_count; i++)
+	for (i = 0; i < conf->option_count; i++) {
 		fprintf(out, "%-*s = %-*s  (%s)\n", (int)name_width, conf->options[i].name,
 			(int)value_width, value_format(&conf->options[i], &conf->values[i], buffer),
 			source[conf->values[i].source]);
+	}
 }

@@ -51,3 +51,13 @@ void nearest_offer(struct nearest *nearest, const char *known)
 	snprintf(nearest->best, sizeof(nearest->best), "%s", known);
 	nearest->edits = edits;
 }
+
+char *nearest_hint(const struct nearest *nearest, const char *otherwise,
+		   char buffer[NEAREST_HINT_BYTES])
+{
+	if (nearest->best[0])
+		snprintf(buffer, NEAREST_HINT_BYTES, "did you mean %s?", nearest->best);
+	else
+		snprintf(buffer, NEAREST_HINT_BYTES, "%s", otherwise);
+	return buffer;
+}

@@ -22,4 +22,9 @@ struct nearest {
 void nearest_init(struct nearest *nearest, const char *word);
 void nearest_offer(struct nearest *nearest, const char *known);
 
+#define NEAREST_HINT_BYTES 96u
+/* "did you mean BEST?", or `otherwise` when nothing is near; returns the buffer. */
+char *nearest_hint(const struct nearest *nearest, const char *otherwise,
+		   char buffer[NEAREST_HINT_BYTES]);
+
 #endif

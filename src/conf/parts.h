@@ -21,10 +21,7 @@ int file_read(struct conf *conf, const char *path, struct kvs_error *err);
 #define FLAG_NAME_BYTES 64u
 char *flag_name(const struct conf_option *option, char *buffer);
 
-/*
- * Split argv into one text an option, NULL where not given, and the argument of --config.  Parses
- * no value.
- */
+/* Split argv into one text an option, NULL where absent, and --config's.  Parses no value. */
 int flags_split(const struct conf *conf, int argc, char **argv, const char **text,
 		const char **config, struct kvs_error *err);
 

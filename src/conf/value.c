@@ -9,44 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/units.h"
-
-struct unit {
-	const char *name;
-	uint64_t    factor;
-};
-
-static const struct unit size_units[] = { { "TiB", UINT64_C(1) << 40 },
-					  { "GiB", UINT64_C(1) << 30 },
-					  { "MiB", UINT64_C(1) << 20 },
-					  { "KiB", UINT64_C(1) << 10 } };
-static const struct unit duration_units[] = { { "s", UINT64_C(1000000000) },
-					      { "ms", UINT64_C(1000000) },
-					      { "us", UINT64_C(1000) },
-					      { "ns", UINT64_C(1) } };
-
-/* The largest unit that divides the value; rounding would print a bound that is itself refused. */
-static char *format_units(uint64_t value, const struct unit *units, size_t unit_count, char *buffer)
-{
-	size_t i;
-
-	for (i = 0; i < unit_count && value; i++) {
-		if (value % units[i].factor == 0) {
-			snprintf(buffer, VALUE_SHOWN_BYTES, "%" PRIu64 "%s",
-				 value / units[i].factor, units[i].name);
-			return buffer;
-		}
-	}
-	snprintf(buffer, VALUE_SHOWN_BYTES, "%" PRIu64, value);
-	return buffer;
-}
 
 static char *format_number(enum conf_type type, uint64_t number, double real, char *buffer)
 {
 	if (type == CONF_SIZE)
-		return format_units(number, size_units, ARRAY_COUNT(size_units), buffer);
+		return units_exact_size(number, buffer);
 	if (type == CONF_DURATION)
-		return format_units(number, duration_units, ARRAY_COUNT(duration_units), buffer);
+		return units_exact_duration(number, buffer);
 	if (type == CONF_NUMBER)
 		snprintf(buffer, VALUE_SHOWN_BYTES, "%.10g", real);
 	else
@@ -65,17 +36,12 @@ char *value_show(const char *text, const char *quote, char *buffer)
 	size_t room = VALUE_SHOWN_BYTES - 2 * quote_bytes - sizeof("...");
 	size_t bytes = strnlen(text, room + 1);
 	bool   cut = bytes > room;
-	size_t i;
 
 	if (cut)
 		bytes = room;
 	snprintf(buffer, VALUE_SHOWN_BYTES, "%s%.*s%s%s", quote, (int)bytes, text, cut ? "..." : "",
 		 quote);
-	for (i = 0; buffer[i]; i++) {
-		if (iscntrl((unsigned char)buffer[i]))
-			buffer[i] = '?';
-	}
-	return buffer;
+	return text_printable(buffer);
 }
 
 static const char *type_rule(enum conf_type type)
@@ -87,7 +53,7 @@ static const char *type_rule(enum conf_type type)
 	case CONF_DURATION: return UNITS_DURATION_RULE;
 	case CONF_NUMBER: return "is not a number; use a non-negative number";
 	case CONF_TEXT: return "is not text; use a string that is not empty";
-	case CONF_CHOICE: return "is unknown; use one of";
+	case CONF_CHOICE: return "is unknown; use one of ";
 	}
 	KVS_PANIC("conf: type %d", (int)type);
 }
@@ -95,18 +61,14 @@ static const char *type_rule(enum conf_type type)
 int value_refuse(const struct conf_option *option, const struct value_origin *origin,
 		 struct kvs_error *err)
 {
-	char   rule[160];
-	size_t used = (size_t)snprintf(rule, sizeof(rule), "%s", type_rule(option->type));
-	size_t i;
+	char choices[128] = "", word[64] = "";
 
-	if (option->type == CONF_CHOICE) {
-		for (i = 0; option->choices[i] && used < sizeof(rule); i++)
-			used += (size_t)snprintf(rule + used, sizeof(rule) - used, "%s %s",
-						 i ? "," : "", option->choices[i]);
-	}
-	if (option->word && used < sizeof(rule))
-		snprintf(rule + used, sizeof(rule) - used, ", or \"%s\"", option->word);
-	return err_set(err, KVS_E_INVALID, "%s: %s %s", origin->label, origin->shown, rule);
+	if (option->type == CONF_CHOICE)
+		text_join(option->choices, ", ", choices, sizeof(choices));
+	if (option->word)
+		snprintf(word, sizeof(word), ", or \"%s\"", option->word);
+	return err_set(err, KVS_E_INVALID, "%s: %s %s%s%s", origin->label, origin->shown,
+		       type_rule(option->type), choices, word);
 }
 
 static int parse_bool(const char *text, bool *ret_flag)
@@ -171,7 +133,7 @@ static int parse_typed(const struct conf_option *option, const char *text, struc
 	KVS_PANIC("conf: type %d", (int)option->type);
 }
 
-static bool is_numeric(enum conf_type type)
+bool value_is_numeric(enum conf_type type)
 {
 	return type == CONF_COUNT || type == CONF_SIZE || type == CONF_DURATION ||
 	       type == CONF_NUMBER;
@@ -186,9 +148,10 @@ static int check_range(const struct conf_option *option, const struct value_orig
 	if (number >= option->min && (number <= option->max || option->max <= 0))
 		return 0;
 	format_bound(option, option->min, low);
-	if (option->max <= 0)
+	if (option->max <= 0) {
 		return err_set(err, KVS_E_INVALID, "%s: %s is too small; use at least %s",
 			       origin->label, origin->shown, low);
+	}
 	return err_set(err, KVS_E_INVALID, "%s: %s is out of range; use %s to %s", origin->label,
 		       origin->shown, low, format_bound(option, option->max, high));
 }
@@ -221,13 +184,13 @@ int value_parse(const struct conf_option *option, const struct value_origin *ori
 	struct value parsed = { .source = origin->source };
 	int          rc = 0;
 
-	if (!is_numeric(option->type) || !parse_word(option, text, &parsed)) {
+	if (!value_is_numeric(option->type) || !parse_word(option, text, &parsed)) {
 		rc = parse_typed(option, text, &parsed);
 		if (rc == KVS_E_INVALID)
 			return value_refuse(option, origin, err);
 		if (rc < 0)
 			return err_set(err, rc, "%s: %s", origin->label, strerror(-rc));
-		if (is_numeric(option->type))
+		if (value_is_numeric(option->type))
 			rc = check_range(option, origin, &parsed, err);
 		if (rc == 0)
 			rc = check_multiple(option, origin, &parsed, err);
@@ -245,7 +208,7 @@ void value_fini(struct value *value)
 	*value = (struct value){ 0 };
 }
 
-void value_store(const struct conf_option *option, const struct value *value, void *target)
+void value_write(const struct conf_option *option, const struct value *value, void *target)
 {
 	void *field = (char *)target + option->offset;
 

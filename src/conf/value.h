@@ -19,37 +19,30 @@ struct value {
 	char            *text;    /* CONF_TEXT, CONF_CHOICE: owned; NULL when unset */
 };
 
-/*
- * What an error sentence says about a value: the option as the user named it, and the value as it
- * was written.
- */
+/* What an error sentence says of a value: the option as the user named it, the value as written. */
 struct value_origin {
 	enum conf_source source;
 	const char      *label; /* "block_bytes" or "--block-bytes" */
 	const char      *shown; /* "\"64KB\"", "-5", "[1,{}]" */
 };
 
+bool value_is_numeric(enum conf_type type);
+
 /* Replace *value.  Errors: KVS_E_INVALID, -ENOMEM; *value is then as it was. */
 int  value_parse(const struct conf_option *option, const struct value_origin *origin,
 		 const char *text, struct value *value, struct kvs_error *err);
 void value_fini(struct value *value);
 
-/*
- * The sentence for a value of the wrong type: "label: shown is not a size; use ...".  Returns
- * KVS_E_INVALID.
- */
+/* The sentence for a wrong type: "label: shown is not a size; use ...".  KVS_E_INVALID. */
 int value_refuse(const struct conf_option *option, const struct value_origin *origin,
 		 struct kvs_error *err);
 
 /* Write the value into the caller's struct. */
-void value_store(const struct conf_option *option, const struct value *value, void *target);
+void value_write(const struct conf_option *option, const struct value *value, void *target);
 
 #define VALUE_SHOWN_BYTES 64u
 
-/*
- * text in quotes, one line, cut when long, in a buffer of VALUE_SHOWN_BYTES; returns it.  quote may
- * be "".
- */
+/* text in quotes ("": none), one line, cut when long, in VALUE_SHOWN_BYTES; returns it. */
 char *value_show(const char *text, const char *quote, char *buffer);
 
 /* As a user could write it back; exact.  Text in *value, or buffer of VALUE_SHOWN_BYTES. */

@@ -15,9 +15,10 @@ int coord_open(struct coord *coord, const struct coord_options *options, struct 
 		return err_set(err, -ENOMEM, "no memory for the prefix index");
 	rc = stratum_open(&coord->device, STRATUM_DEVICE, &coord->index, options->device_blocks,
 			  options->device_policy, err);
-	if (rc == 0)
+	if (rc == 0) {
 		rc = stratum_open(&coord->host, STRATUM_HOST, &coord->index, options->host_blocks,
 				  options->host_policy, err);
+	}
 	if (rc < 0)
 		coord_close(coord);
 	return rc;

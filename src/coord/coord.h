@@ -6,7 +6,7 @@
  * (admit), and counts uses.  A use of a page is a use in every stratum that holds it, so that a
  * page hot on the Device does not grow cold on the Host.
  *
- * Threads  The cache owner's only.  Pure: no clock, no thread, no allocation after open.
+ * Threads  The cache thread only.  Pure: no clock, no thread, no allocation after open.
  */
 #ifndef COORD_COORD_H
 #define COORD_COORD_H
@@ -26,10 +26,7 @@ struct coord {
 	struct stratum      host;
 };
 
-/*
- * Both ends are absolute page counts: Device holds [0, device_end), Host supplies [device_end,
- * host_end).
- */
+/* Both ends are absolute page counts: Device holds [0, device_end), Host supplies [device_end, host_end). */
 struct coord_probe {
 	uint32_t device_end;
 	uint32_t host_end;
@@ -58,10 +55,7 @@ int coord_admit(struct coord *coord, const struct kvs_key *keys, uint32_t key_co
 /* A use of each of these pages in every stratum that holds it. */
 void coord_touch(struct coord *coord, const struct kvs_key *keys, uint32_t key_count);
 
-/*
- * A request used or published these pages, prefix first: settle both eviction orders.  scratch
- * holds key_count.
- */
+/* A request used or published these pages, prefix first: settle both orders.  scratch holds key_count. */
 void coord_settle(struct coord *coord, const struct kvs_key *keys, uint32_t key_count,
 		  uint32_t *scratch);
 

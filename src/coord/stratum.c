@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * See stratum.h.  idle_count moves exactly where a published block's count crosses between one and
- * two.
- */
+/* See stratum.h.  idle_count moves exactly where a published block's count crosses between one and two. */
 #include "coord/stratum.h"
 
 #include <errno.h>
@@ -32,8 +29,7 @@ void stratum_close(struct stratum *stratum)
 {
 	pool_close(&stratum->pool);
 	free(stratum->entry);
-	if (stratum->order)
-		evict_close(stratum->order);
+	evict_close(stratum->order);
 	*stratum = (struct stratum){ 0 };
 }
 

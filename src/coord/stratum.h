@@ -10,7 +10,7 @@
  * A published block with that one reference only is *idle*: it may be evicted.  Whoever pins it
  * keeps it.
  *
- * Threads  The cache owner's only.  Nothing allocates after open.
+ * Threads  The cache thread only.  Nothing allocates after open.
  */
 #ifndef COORD_STRATUM_H
 #define COORD_STRATUM_H

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * See device.h.  The CPU engine copies at submission, on the caller's thread: its fence is
- * immediate.
- */
+/* See device.h.  The CPU engine copies at submission, on the caller's thread: its fence is immediate. */
 #include "device/device.h"
 
 #include <errno.h>
@@ -20,9 +17,10 @@ int device_open(struct device *device, uint32_t block_count, const struct arena_
 				   .block_count = block_count,
 				   .host = host };
 	rc = os_pages_map(device->block_bytes * block_count, &base);
-	if (rc < 0)
-		return err_set(err, rc, "device_blocks: %u blocks of %zu bytes cannot be mapped",
-			       block_count, device->block_bytes);
+	if (rc < 0) {
+		return err_set(err, rc, "device_blocks: %u blocks of %zu bytes cannot be mapped: %s",
+			       block_count, device->block_bytes, kvs_strerror(rc));
+	}
 	device->base = base;
 	rc = ring_open(&device->fenced, ticket_max, sizeof(uint32_t));
 	if (rc < 0) {

@@ -6,7 +6,7 @@
  * submit() queues the copies of one tier ticket, poll() reports tickets whose copies are complete,
  * in order of submission: the fence behind which their bytes may be read.
  *
- * Threads  One owner.
+ * Threads  One.
  */
 #ifndef DEVICE_DEVICE_H
 #define DEVICE_DEVICE_H

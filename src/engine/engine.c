@@ -27,10 +27,7 @@ void engine_page_tokens(uint64_t page_id, uint32_t count, int32_t *ret_tokens)
 		ret_tokens[i] = (int32_t)(mix64(base + i) >> 33);
 }
 
-/*
- * The word of one layer in the row of a token: layers differ, and no word is a simple function of
- * its neighbour.
- */
+/* The word of one layer in the row of a token: no word is a simple function of its neighbour. */
 static uint64_t row_word(uint64_t state, uint32_t layer)
 {
 	uint64_t x = state + layer * UINT64_C(0x9e3779b97f4a7c15);

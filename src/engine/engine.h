@@ -29,10 +29,7 @@ struct engine {
 	uint32_t wrong_page;
 };
 
-/*
- * What a pass runs over: page i of the prompt lies in blocks[i] and has the tokens of id
- * page_ids[i].
- */
+/* What a pass runs over: page i of the prompt lies in blocks[i] and has the tokens of id page_ids[i]. */
 struct engine_prompt {
 	uint64_t        request;
 	const uint64_t *page_ids;

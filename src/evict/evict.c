@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/text.h"
 #include "evict/policy.h"
 
 #define POLICIES(X) \
@@ -29,10 +30,6 @@ static const struct evict_policy *const policies[] = {
 #undef POLICY
 };
 
-#define WORD(name, policy) " " name
-static const char known_words[] = POLICIES(WORD);
-#undef WORD
-
 static const struct evict_policy *policy_of(const char *name)
 {
 	size_t i;
@@ -44,6 +41,16 @@ static const struct evict_policy *policy_of(const char *name)
 	return NULL;
 }
 
+int evict_known(const char *name, struct kvs_error *err)
+{
+	char names[80];
+
+	if (policy_of(name))
+		return 0;
+	return err_set(err, KVS_E_INVALID, "policy: \"%.40s\" is not known; use one of: %s", name,
+		       text_join(evict_names, " ", names, sizeof(names)));
+}
+
 int evict_open(const char *name, uint32_t capacity, struct evict **ret_evict, struct kvs_error *err)
 {
 	const struct evict_policy *policy = policy_of(name);
@@ -51,15 +58,16 @@ int evict_open(const char *name, uint32_t capacity, struct evict **ret_evict, st
 	uint8_t                    q;
 
 	if (!policy)
-		return err_set(err, KVS_E_INVALID, "policy: \"%.40s\" is not known; use one of:%s",
-			       name, known_words);
-	if (capacity == 0 || capacity > EVICT_CAPACITY_MAX)
+		return evict_known(name, err);
+	if (capacity == 0 || capacity > EVICT_CAPACITY_MAX) {
 		return err_set(err, KVS_E_INVALID, "capacity: %u blocks; use 1 to %u", capacity,
 			       EVICT_CAPACITY_MAX);
+	}
 	evict = calloc(1, sizeof(*evict));
-	if (!evict)
+	if (!evict) {
 		return err_set(err, -ENOMEM, "capacity: no memory for the order of %u blocks",
 			       capacity);
+	}
 	evict->policy = policy;
 	evict->capacity = capacity;
 	for (q = 0; q < EVICT_QUEUES; q++)
@@ -132,15 +140,13 @@ uint32_t evict_line_victim(struct evict *evict, evict_may *may, void *ctx)
 	return evict_first(evict, 0, may, ctx);
 }
 
-/*
- * Owners take the lowest free slot, so slots come into use in order and this loop runs once for
- * each.
- */
+/* Owners take the lowest free slot, so slots come into use in order and this loop runs once for each. */
 static void make_known(struct evict *evict, uint32_t slot)
 {
-	for (; evict->known <= slot; evict->known++)
+	for (; evict->known <= slot; evict->known++) {
 		evict->links[evict->known] = (struct link){ .prev = evict->known,
 							    .next = evict->known };
+	}
 }
 
 void evict_insert(struct evict *evict, uint32_t slot, uint64_t hash)

@@ -18,7 +18,7 @@
  * Limits   slot numbers below capacity; nothing allocates after open, but memory is touched only as
  *          slots come into use: number them from 0.
  * Order    Depends on the sequence of calls alone.
- * Threads  None of its own: the owner's.
+ * Threads  None of its own: the caller's.
  */
 #ifndef EVICT_EVICT_H
 #define EVICT_EVICT_H
@@ -38,30 +38,27 @@ struct evict;
 /* Names in the order above, NULL-terminated: the choices of every option that takes a policy. */
 extern const char *const evict_names[];
 
+/* 0 for one of evict_names; else KVS_E_INVALID and a sentence that lists them. */
+int evict_known(const char *name, struct kvs_error *err);
+
 /**
  * Open an order over slots 0 .. capacity - 1, all absent.
  *
- * Errors  KVS_E_INVALID  unknown name (lists the known), capacity 0 or past EVICT_CAPACITY_MAX;
+ * Errors  KVS_E_INVALID  name as evict_known() refuses it, capacity 0 or past EVICT_CAPACITY_MAX;
  *         -ENOMEM.
  */
 int  evict_open(const char *name, uint32_t capacity, struct evict **ret_evict,
 		struct kvs_error *err);
-void evict_close(struct evict *evict);
+void evict_close(struct evict *evict); /* accepts NULL */
 
-/*
- * slot must be absent.  hash names its content: s3fifo remembers it after eviction; the others
- * ignore it.
- */
+/* slot must be absent.  hash names its content: s3fifo remembers it after eviction; the others ignore it. */
 void evict_insert(struct evict *evict, uint32_t slot, uint64_t hash);
 /* A use of a present slot. */
 void evict_touch(struct evict *evict, uint32_t slot);
 /* slot leaves for a reason of its owner's: it is not remembered. */
 void evict_remove(struct evict *evict, uint32_t slot);
 
-/*
- * A request has used or inserted these slots, prefix first; absent ones are skipped.  Only lru-leaf
- * acts.
- */
+/* A request has used or inserted these slots, prefix first; absent ones are skipped.  Only lru-leaf acts. */
 void evict_settle(struct evict *evict, const uint32_t *slots, uint32_t count);
 
 typedef bool evict_may(void *ctx, uint32_t slot);

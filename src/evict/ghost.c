@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * calloc on purpose, and zero as "none" in every field: a large ghost costs memory only as names
- * come in.
- */
+/* calloc on purpose, and zero as "none" in every field: a large ghost costs memory only as names come in. */
 #include "evict/ghost.h"
 
 #include <errno.h>

@@ -19,11 +19,13 @@ struct evict_note {
 };
 
 struct evict_policy {
-	int (*prepare)(struct evict *evict); /* NULL: nothing beyond links and notes is needed */
+	/* NULL: nothing beyond links and notes is needed. */
+	int (*prepare)(struct evict *evict);
 	void (*insert)(struct evict *evict, uint32_t slot, uint64_t hash);
-	void (*touch)(struct evict *evict, uint32_t slot); /* NULL: uses change nothing */
-	void (*settle)(struct evict *evict, const uint32_t *slots,
-		       uint32_t count); /* NULL: nothing */
+	/* NULL: uses change nothing. */
+	void (*touch)(struct evict *evict, uint32_t slot);
+	/* NULL: what a request used together changes nothing. */
+	void (*settle)(struct evict *evict, const uint32_t *slots, uint32_t count);
 	/* Unlinks what it returns. */
 	uint32_t (*victim)(struct evict *evict, evict_may *may, void *ctx);
 };
@@ -43,10 +45,7 @@ struct evict {
 extern const struct evict_policy evict_lru, evict_fifo, evict_lru_leaf, evict_s3fifo,
 	evict_host_order;
 
-/*
- * Put an unlinked slot at the tail of a queue; take a linked one out; take it out and put it at a
- * tail.
- */
+/* Put an unlinked slot at the tail of a queue; take a linked one out; take it out and put it at a tail. */
 void evict_push(struct evict *evict, uint32_t slot, uint8_t queue);
 void evict_unlink(struct evict *evict, uint32_t slot);
 void evict_move(struct evict *evict, uint32_t slot, uint8_t queue);

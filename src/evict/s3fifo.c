@@ -104,7 +104,10 @@ static uint32_t victim(struct evict *evict, evict_may *may, void *ctx)
 	if (slot == SLOT_NONE)
 		slot = victim_main(evict, may, ctx);
 	/* The main queue is empty or pinned: the small one pays although it is below its share. */
-	return slot == SLOT_NONE ? victim_small(evict, may, ctx) : slot;
+	if (slot == SLOT_NONE)
+		slot = victim_small(evict, may, ctx);
+	/* What it had to give was used, and went to the main queue just now. */
+	return slot == SLOT_NONE ? victim_main(evict, may, ctx) : slot;
 }
 
 const struct evict_policy evict_s3fifo = {

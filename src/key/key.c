@@ -18,10 +18,7 @@
 /* Length and digest of the prior, and the token count. */
 #define HEAD_BYTES (4 + SHA256_BYTES + 4)
 
-/*
- * Raised when equal identities must no longer mean equal objects: the chain or what blocks hold
- * changed.
- */
+/* Raised when equal identities must no longer mean equal objects: the chain or what blocks hold changed. */
 #define COMPATIBILITY_EPOCH 1u
 
 static_assert(sizeof(struct kvs_key) == 56, "keys are hashed and compared as bytes: no padding");
@@ -110,12 +107,12 @@ void prefix_hash_chain(const struct prefix_hash *prior, const int32_t *tokens, u
 	}
 }
 
-uint32_t prefix_reusable_pages(uint32_t token_count, uint32_t page_tokens, uint32_t replay_tokens)
+uint32_t prefix_reusable_pages(uint64_t token_count, uint32_t page_tokens, uint32_t replay_tokens)
 {
 	const uint32_t replay = replay_tokens > 0 ? replay_tokens : 1;
 
 	KVS_ASSERT_CMP(page_tokens, >, 0);
-	return token_count > replay ? (token_count - replay) / page_tokens : 0;
+	return token_count > replay ? (uint32_t)((token_count - replay) / page_tokens) : 0;
 }
 
 void key_namespace(const char *identity, struct kvs_namespace *ret_space)

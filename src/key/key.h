@@ -2,7 +2,7 @@
 /*
  * From tokens to names: the prefix hash chain, namespaces, object keys.
  *
- * A prefix page is P tokens (prefix_granularity).  Its hash covers its tokens and, through its
+ * A page is page_tokens tokens (prefix_granularity).  Its hash covers its tokens and, through its
  * prior, every token before it, so equal hashes mean equal prefixes.  Only full pages have a hash.
  *
  * Byte stream of one page, hashed with SHA-256; integers are little-endian:
@@ -10,8 +10,7 @@
  *   u32 token count, each token as its 32-bit two's complement,
  *   and only when there are extra keys: u32 count, then each as u32 length and bytes.
  *
- * Source   the chain is that of the design's reference engine; golden values in
- *          tests/unit/key_test.c.
+ * Source   the stream above; golden values of it in tests/unit/key_test.c.
  */
 #ifndef KEY_KEY_H
 #define KEY_KEY_H
@@ -46,18 +45,15 @@ void prefix_hash_chain(const struct prefix_hash *prior, const int32_t *tokens, u
  * How many leading pages of a prompt may be restored: at least replay_tokens (and never less than
  * one) at its end are computed anew, because logits come from computing, not from the cache.
  */
-uint32_t prefix_reusable_pages(uint32_t token_count, uint32_t page_tokens, uint32_t replay_tokens);
+uint32_t prefix_reusable_pages(uint64_t token_count, uint32_t page_tokens, uint32_t replay_tokens);
 
-/*
- * A namespace from a deployment's identity text: SHA-256 of "kvs", the compatibility epoch and the
- * text.
- */
+/* A namespace from a deployment's identity text: SHA-256 of "kvs", the compatibility epoch and the text. */
 void key_namespace(const char *identity, struct kvs_namespace *ret_space);
 
 void key_make(const struct kvs_namespace *space, const struct prefix_hash *hash, uint32_t group,
 	      uint32_t offset, struct kvs_key *ret_key);
 
-/* Well mixed 64 bits of a key, for maps. */
+/* What map_hash() gives for a key, where the map is not at hand: they must agree. */
 uint64_t key_hash(const struct kvs_key *key);
 
 #endif

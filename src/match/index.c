@@ -81,8 +81,7 @@ void index_audit(const struct prefix_index *index)
 	slots_audit(&index->slots);
 	map_audit(&index->map);
 	KVS_ASSERT_CMP(index->map.count, ==, index->slots.busy_count);
-	for (entry = slots_next(&index->slots, 0); entry != SLOT_NONE;
-	     entry = slots_next(&index->slots, entry + 1)) {
+	SLOTS_EACH(&index->slots, entry) {
 		const struct index_entry *const e = &index->entries[entry];
 
 		KVS_ASSERT(e->block[STRATUM_DEVICE] != SLOT_NONE ||

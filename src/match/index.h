@@ -7,7 +7,7 @@
  * the block.
  *
  * Limits   entry_max entries, fixed at open: the sum of both strata's blocks is always enough.
- * Threads  The cache owner's only.
+ * Threads  The cache thread only.
  */
 #ifndef MATCH_INDEX_H
 #define MATCH_INDEX_H
@@ -43,10 +43,7 @@ uint32_t index_find(const struct prefix_index *index, const struct kvs_key *key)
 uint32_t index_block(const struct prefix_index *index, enum stratum_id stratum,
 		     const struct kvs_key *key);
 
-/*
- * Say that block of stratum holds key; the stratum must not hold it yet (asserted).  Returns the
- * entry.
- */
+/* Say that block of stratum holds key; the stratum must not hold it yet (asserted).  Returns the entry. */
 uint32_t index_add(struct prefix_index *index, enum stratum_id stratum, const struct kvs_key *key,
 		   uint32_t block);
 

@@ -38,10 +38,7 @@ static uint64_t upper_edge(uint32_t bucket)
 	return ((uint64_t)(HISTOGRAM_STEPS + step) << shift) + ((UINT64_C(1) << shift) - 1);
 }
 
-/*
- * Relaxed: a value stands alone, nothing is published through it.  Load and store: there is one
- * writer.
- */
+/* Relaxed: a value stands alone, nothing is published through it.  Load and store: there is one writer. */
 static uint64_t get(const _Atomic uint64_t *cell)
 {
 	return atomic_load_explicit(cell, memory_order_relaxed);
@@ -52,12 +49,18 @@ static void put(_Atomic uint64_t *cell, uint64_t value)
 	atomic_store_explicit(cell, value, memory_order_relaxed);
 }
 
+/* A sum that wrapped would give a mean from nowhere; one that stays at the end is a lower bound. */
+static uint64_t add_saturating(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
 void histogram_add(struct histogram *histogram, uint64_t value)
 {
 	_Atomic uint64_t *const bucket = &histogram->bucket[bucket_of(value)];
 
 	put(bucket, get(bucket) + 1);
-	put(&histogram->sum, get(&histogram->sum) + value);
+	put(&histogram->sum, add_saturating(get(&histogram->sum), value));
 	put(&histogram->count, get(&histogram->count) + 1);
 	if (value > get(&histogram->max))
 		put(&histogram->max, value);

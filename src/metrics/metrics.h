@@ -5,7 +5,7 @@
  * Names    kvstrata_*; one fixed label a metric at most besides the registry's own (model, role,
  *          dp_rank, tp_rank).  No request ids, no keys.  Metrics never decide anything.
  * Limits   METRICS_MAX metrics a registry, fixed at open; registering past it is refused.
- * Threads  Updates are relaxed atomics from any thread; registration and close are the owner's.  A
+ * Threads  Updates are relaxed atomics from any thread; registration and close are one thread's.  A
  *          text snapshot may run beside updates and sees each value whole.
  */
 #ifndef METRICS_METRICS_H
@@ -25,8 +25,8 @@
 enum metric_kind { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM };
 
 /*
- * Log-linear histogram of non-negative integers: 64 steps an octave, so a percentile is at most 1.6
- * % off.  Single-writer; the writer may read percentiles any time.
+ * Log-linear histogram of non-negative integers: 64 steps an octave, so a percentile is at most
+ * 1.6 % off.  Single-writer; the writer may read percentiles any time.
  */
 #define HISTOGRAM_STEPS 64
 #define HISTOGRAM_BUCKETS (HISTOGRAM_STEPS * 59)
@@ -69,10 +69,7 @@ void metrics_close(struct metrics *metrics);
 int metrics_value(struct metrics *metrics, enum metric_kind kind, const char *name,
 		  const char *label, const char *help, double unit_scale,
 		  _Atomic uint64_t **ret_value, struct kvs_error *err);
-/*
- * The same for a histogram the caller owns; shown as summary quantiles 0.5, 0.9, 0.99 with _sum and
- * _count.
- */
+/* The same for the caller's histogram; shown as quantiles 0.5, 0.9, 0.99 with _sum and _count. */
 int metrics_histogram(struct metrics *metrics, const char *name, const char *help,
 		      double unit_scale, const struct histogram *histogram, struct kvs_error *err);
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Registration: everything that could spoil the text is refused here, so that writing it cannot
- * fail.
- */
+/* Registration: everything that could spoil the text is refused here, so that writing it cannot fail. */
 #include "metrics/registry.h"
 
 #include <errno.h>
@@ -43,9 +40,10 @@ int metrics_open(const char *labels, struct metrics **ret_metrics, struct kvs_er
 {
 	struct metrics *metrics;
 
-	if (labels[0] && !labels_valid(labels))
+	if (labels[0] && !labels_valid(labels)) {
 		return err_set(err, KVS_E_INVALID, "labels: '%s' is not a list of key=\"value\"",
 			       labels);
+	}
 	metrics = calloc(1, sizeof(*metrics));
 	if (!metrics)
 		goto fail;
@@ -88,31 +86,37 @@ static int check_family(const struct metrics *metrics, const struct metric *want
 
 		if (strcmp(other->name, wanted->name) != 0)
 			continue;
-		if (strcmp(other->label, wanted->label) == 0)
+		if (strcmp(other->label, wanted->label) == 0) {
 			return err_set(err, KVS_E_INVALID, "name: %s {%s} is already registered",
 				       wanted->name, wanted->label);
-		if (other->kind != wanted->kind || strcmp(other->help, wanted->help) != 0)
+		}
+		if (other->kind != wanted->kind || strcmp(other->help, wanted->help) != 0) {
 			return err_set(err, KVS_E_INVALID,
 				       "name: %s has another kind or help already", wanted->name);
+		}
 	}
 	return 0;
 }
 
 static int check(const struct metrics *metrics, const struct metric *wanted, struct kvs_error *err)
 {
-	if (!name_valid(wanted->name))
+	if (!name_valid(wanted->name)) {
 		return err_set(err, KVS_E_INVALID,
 			       "name: '%s' is not " PREFIX "* of letters, digits and _",
 			       wanted->name);
-	if (wanted->help[strcspn(wanted->help, "\n\\")])
+	}
+	if (wanted->help[strcspn(wanted->help, "\n\\")]) {
 		return err_set(err, KVS_E_INVALID, "help: of %s holds a line end or a backslash",
 			       wanted->name);
-	if (!(wanted->unit_scale > 0) || !isfinite(wanted->unit_scale))
+	}
+	if (!(wanted->unit_scale > 0) || !isfinite(wanted->unit_scale)) {
 		return err_set(err, KVS_E_INVALID, "unit_scale: of %s is not a positive number",
 			       wanted->name);
-	if (metrics->count == METRICS_MAX)
+	}
+	if (metrics->count == METRICS_MAX) {
 		return err_set(err, KVS_E_FULL, "metrics: %s is one more than the %d of a registry",
 			       wanted->name, METRICS_MAX);
+	}
 	return check_family(metrics, wanted, err);
 }
 
@@ -138,12 +142,14 @@ int metrics_value(struct metrics *metrics, enum metric_kind kind, const char *na
 	if (label) {
 		const char *const end = label_end(label);
 
-		if (!end || *end)
+		if (!end || *end) {
 			return err_set(err, KVS_E_INVALID, "label: '%s' is not one key=\"value\"",
 				       label);
-		if (strlen(label) >= sizeof(wanted.label))
+		}
+		if (strlen(label) >= sizeof(wanted.label)) {
 			return err_set(err, KVS_E_INVALID, "label: '%s' is longer than %zu bytes",
 				       label, sizeof(wanted.label) - 1);
+		}
 		memcpy(wanted.label, label, strlen(label));
 	}
 	rc = add(metrics, &wanted, err);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The Prometheus text, version 0.0.4: families in order of their first registration, each in one
- * piece.
- */
+/* The Prometheus text, version 0.0.4: families in order of their first registration, each in one piece. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -74,11 +71,12 @@ static void emit_summary(struct out *out, const struct metrics *metrics,
 	for (i = 0; i < ARRAY_COUNT(quantiles); i++) {
 		emit_name(out, metrics, metric, "", quantiles[i].label);
 		/* The format's word for a quantile of nothing. */
-		if (count == 0)
+		if (count == 0) {
 			emit(out, "NaN\n");
-		else
+		} else {
 			emit_scaled(out, metric,
 				    histogram_percentile(histogram, quantiles[i].percent));
+		}
 	}
 	emit_name(out, metrics, metric, "_sum", "");
 	emit_scaled(out, metric, sum);
@@ -129,6 +127,7 @@ size_t metrics_text(const struct metrics *metrics, char *buffer, size_t buffer_b
 	struct out     out = { .buffer = buffer, .bytes = buffer_bytes };
 	uint32_t       i;
 
+	/* A registry without metrics has a text too: the terminator. */
 	emit(&out, "%s", "");
 	for (i = 0; i < metrics->count; i++) {
 		if (!names_family_before(metrics, i))

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Values at the waist: their names, their first state, and what a fact of another owner must
- * satisfy.
- */
+/* Values at the waist: their names, their first state, and what a fact of another owner must satisfy. */
 #include "op/op.h"
 
 #include <inttypes.h>

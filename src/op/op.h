@@ -24,10 +24,7 @@
 
 #include "base/bits.h"
 
-/*
- * 1,024 keys are 64 MiB at 64 KiB a block: more would hold a worker for longer than a deadline.
- * Longer reads split.
- */
+/* 1,024 keys are 64 MiB at 64 KiB a block: more would hold a worker past a deadline.  Longer reads split. */
 #define OP_KEYS_MAX 1024
 
 enum op_kind {
@@ -97,7 +94,7 @@ struct retirement_notice {
 const char *op_kind_name(enum op_kind kind);
 const char *op_reason_name(enum op_reason reason);
 
-/* All keys_count rows owned: what an op of a single owner carries. */
+/* All key_count rows owned: what an op of a single owner carries. */
 void op_own_all(struct op *op);
 
 /* A fact for op with nothing known: no row ok, not retired. */
@@ -109,9 +106,8 @@ void fact_refused(struct fact *fact, const struct op *op, enum op_reason reason)
 /**
  * Check a fact against the op it answers, as input from another owner.
  *
- * Errors  KVS_E_PROTO  id or mask length differ, a bit set past key_count, ok and object_fault
- *         overlap, a
- *                      QUERY or PUT reports read failures.
+ * Errors  KVS_E_PROTO  id or mask length differ, a bit set past key_count, ok and
+ *                      object_fault overlap, a QUERY or PUT reports read failures.
  */
 int fact_check(const struct fact *fact, const struct op *op, struct kvs_error *err);
 

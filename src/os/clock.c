@@ -2,7 +2,6 @@
 /* Clocks: one monotonic for deadlines, two of CPU time for the cost of work. */
 #include "os/os.h"
 
-#include <sys/resource.h>
 #include <time.h>
 
 #include "base/err.h"
@@ -30,10 +29,9 @@ uint64_t os_process_cpu_ns(void)
 	return read_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-uint64_t os_peak_rss_bytes(void)
+uint64_t os_until_ns(uint64_t timeout_ns)
 {
-	struct rusage usage;
+	const uint64_t now_ns = os_now_ns();
 
-	/* Linux counts ru_maxrss in KiB. */
-	return getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_maxrss * 1024 : 0;
+	return timeout_ns < INT64_MAX - now_ns ? now_ns + timeout_ns : INT64_MAX;
 }

@@ -14,15 +14,19 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "os/fd.h"
 
 /* Tags a wait can return: more come with the next one. */
 #define BATCH_MAX 64
+
+/* Descriptors that os_wait_readable() takes. */
+#define WAIT_MAX 8
 
 int os_eventfd(void)
 {
 	const int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 
-	return fd < 0 ? -errno : fd;
+	return fd_above_stdio(fd < 0 ? -errno : fd);
 }
 
 void os_eventfd_signal(int fd)
@@ -59,11 +63,25 @@ bool os_eventfd_wait(int fd, uint64_t timeout_ns)
 	return ppoll(&poll_fd, 1, &timeout, NULL) > 0;
 }
 
+void os_wait_readable(const int *fds, int count, uint64_t timeout_ns)
+{
+	const struct timespec timeout = { .tv_sec = (time_t)(timeout_ns / 1000000000),
+					  .tv_nsec = (long)(timeout_ns % 1000000000) };
+	struct pollfd         inputs[WAIT_MAX];
+	int                   i;
+
+	KVS_ASSERT_CMP(count, <=, WAIT_MAX);
+	for (i = 0; i < count; i++)
+		inputs[i] = (struct pollfd){ .fd = fds[i], .events = POLLIN };
+	/* However it ends, the caller looks for itself. */
+	(void)ppoll(inputs, (nfds_t)count, &timeout, NULL);
+}
+
 int os_epoll(void)
 {
 	const int fd = epoll_create1(EPOLL_CLOEXEC);
 
-	return fd < 0 ? -errno : fd;
+	return fd_above_stdio(fd < 0 ? -errno : fd);
 }
 
 int os_epoll_add(int epoll_fd, int fd, uint64_t tag)
@@ -73,10 +91,7 @@ int os_epoll_add(int epoll_fd, int fd, uint64_t tag)
 	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
 }
 
-/*
- * Rounded up, so that a loop that sleeps until a deadline does not spin through the last
- * millisecond.
- */
+/* Rounded up, so that a loop that sleeps until a deadline does not spin through the last millisecond. */
 static int timeout_ms(uint64_t deadline_ns)
 {
 	const uint64_t now = os_now_ns();
@@ -88,8 +103,7 @@ static int timeout_ms(uint64_t deadline_ns)
 
 int os_epoll_wait(int epoll_fd, uint64_t *ret_tags, int count, uint64_t timeout_ns)
 {
-	const uint64_t     now = os_now_ns();
-	const uint64_t     until = timeout_ns < INT64_MAX - now ? now + timeout_ns : INT64_MAX;
+	const uint64_t     until = os_until_ns(timeout_ns);
 	const int          most = count < BATCH_MAX ? count : BATCH_MAX;
 	struct epoll_event events[BATCH_MAX];
 	int                ready, i;
@@ -107,10 +121,7 @@ int os_epoll_wait(int epoll_fd, uint64_t *ret_tags, int count, uint64_t timeout_
 
 void os_close(int fd)
 {
-	/*
-	 * Linux frees the number even when close is interrupted: trying again could close somebody
-	 * else's.
-	 */
+	/* Linux frees the number even when close is interrupted: trying again could close somebody else's. */
 	if (fd >= 0)
 		(void)close(fd);
 }

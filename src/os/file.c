@@ -1,14 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Files by position: whole transfers or an error, and one lock that the I/O's own descriptor
- * carries.
- */
+/* Files by position: whole transfers or an error, and one lock that the I/O's own descriptor carries. */
 #include "os/os.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "os/fd.h"
+
+int fd_above_stdio(int fd)
+{
+	int moved;
+
+	if (fd < 0 || fd > STDERR_FILENO)
+		return fd;
+	moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (moved < 0)
+		moved = -errno;
+	close(fd);
+	return moved;
+}
 
 int os_file_open(const char *path, int flags)
 {
@@ -22,7 +36,7 @@ int os_file_open(const char *path, int flags)
 		/* What we keep is derived from people's prompts: nobody else may read it. */
 		fd = open(path, how, 0600);
 	} while (fd < 0 && errno == EINTR);
-	return fd < 0 ? -errno : fd;
+	return fd_above_stdio(fd < 0 ? -errno : fd);
 }
 
 int os_file_read(int fd, void *buffer, size_t bytes, uint64_t offset)
@@ -56,10 +70,7 @@ int os_file_write(int fd, const void *buffer, size_t bytes, uint64_t offset)
 			continue;
 		if (done < 0)
 			return -errno;
-		/*
-		 * No file system should, but one that takes nothing and names no reason must not
-		 * hold us here.
-		 */
+		/* One that takes nothing and names no reason must not hold us here. */
 		if (done == 0)
 			return -EIO;
 		at += done;
@@ -69,18 +80,41 @@ int os_file_write(int fd, const void *buffer, size_t bytes, uint64_t offset)
 	return 0;
 }
 
+int os_stream_read(int fd, void *buffer, size_t bytes, size_t *ret_done)
+{
+	const ssize_t done = read(fd, buffer, bytes);
+
+	if (done < 0)
+		return -errno;
+	*ret_done = (size_t)done;
+	return 0;
+}
+
+bool os_stream_ready(int fd)
+{
+	struct pollfd input = { .fd = fd, .events = POLLIN };
+
+	return poll(&input, 1, 0) != 0;
+}
+
 int os_file_size(int fd, uint64_t *ret_bytes)
 {
-	/*
-	 * Unlike fstat, seeking also knows the size of a block device.  Nothing here uses the file
-	 * position.
-	 */
-	const off_t end = lseek(fd, 0, SEEK_END);
+	/* Unlike fstat, seeking knows the size of a block device too. */
+	const off_t at = lseek(fd, 0, SEEK_CUR);
+	const off_t end = at < 0 ? at : lseek(fd, 0, SEEK_END);
 
-	if (end < 0)
+	if (end < 0 || lseek(fd, at, SEEK_SET) < 0)
 		return -errno;
 	*ret_bytes = (uint64_t)end;
 	return 0;
+}
+
+bool os_file_same(const char *a, const char *b)
+{
+	struct stat first, second;
+
+	return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
+	       first.st_ino == second.st_ino;
 }
 
 int os_file_resize(int fd, uint64_t bytes)

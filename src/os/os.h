@@ -3,7 +3,8 @@
  * The operating system: the only room that makes system calls.
  *
  * Thin wrappers with our error convention (0 or -errno), EINTR handled, and the few policies that
- * every caller wants: close-on-exec, full-length reads and writes, bounded waits.  No global state.
+ * every caller wants: close-on-exec, full-length reads and writes, bounded waits.  The only
+ * global state is the note of an interrupt.
  */
 #ifndef OS_OS_H
 #define OS_OS_H
@@ -14,21 +15,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/*
- * --- clock: monotonic, nanoseconds
- * -------------------------------------------------------------------
- */
+/* --- clock: monotonic, nanoseconds ------------------------------------------------------------ */
 uint64_t os_now_ns(void);
+/* The time that long from now; the last that the kernel takes, INT64_MAX, when it lies beyond. */
+uint64_t os_until_ns(uint64_t timeout_ns);
 /* CPU time of the calling thread, and of the process. */
 uint64_t os_thread_cpu_ns(void);
 uint64_t os_process_cpu_ns(void);
-/* Peak resident set of this process in bytes; 0 when unknown. */
-uint64_t os_peak_rss_bytes(void);
 
-/*
- * --- threads
- * -------------------------------------------------------------------------------------------
- */
+/* --- threads ---------------------------------------------------------------------------------- */
 /*
  * name: at most 15 characters, shown by ps and gdb.  All signals are blocked in the new thread:
  * signals belong to the host.
@@ -63,10 +58,7 @@ bool os_cond_wait(struct os_cond *cond, struct os_mutex *mutex, uint64_t timeout
 void os_cond_signal(struct os_cond *cond);
 void os_cond_broadcast(struct os_cond *cond);
 
-/*
- * --- eventfd and epoll
- * ---------------------------------------------------------------------------------
- */
+/* --- eventfd and epoll ------------------------------------------------------------------------ */
 int  os_eventfd(void); /* descriptor or -errno; non-blocking */
 void os_eventfd_signal(int fd);
 bool os_eventfd_drain(int fd); /* true when it had been signalled */
@@ -75,56 +67,50 @@ int  os_epoll(void);
 int  os_epoll_add(int epoll_fd, int fd, uint64_t tag);
 /* Ready tags, at most count; 0 after timeout_ns.  A sleep is never unbounded. */
 int  os_epoll_wait(int epoll_fd, uint64_t *ret_tags, int count, uint64_t timeout_ns);
+/* Sleep until one of count descriptors is readable (-1: none), timeout_ns passed, or a signal came. */
+void os_wait_readable(const int *fds, int count, uint64_t timeout_ns);
 void os_close(int fd); /* ignores -1 */
 
-/*
- * --- pages
- * ---------------------------------------------------------------------------------------------
- */
+/* --- pages ------------------------------------------------------------------------------------ */
 /* Anonymous, zeroed, page-aligned; -ENOMEM. */
 int  os_pages_map(size_t bytes, void **ret_ptr);
-/*
- * A memfd of `bytes`, shared mapping.  huge takes hugetlb pages at once; -errno when there are too
- * few.
- */
+/* A memfd of `bytes`, shared mapping.  huge takes hugetlb pages at once; -errno when there are too few. */
 int  os_pages_map_shared(const char *name, size_t bytes, bool huge, void **ret_ptr, int *ret_fd);
 void os_pages_unmap(void *ptr, size_t bytes);
+/* Pages that are there or come later are never swapped; brings none in by itself. */
 int  os_pages_lock(void *ptr, size_t bytes);
+/* Bring the pages in now, so that no first touch waits or finds no memory: -ENOMEM or -EFAULT then. */
+int  os_pages_populate(void *ptr, size_t bytes);
 int  os_pages_no_fork(void *ptr, size_t bytes);
 int  os_pages_advise_huge(void *ptr, size_t bytes);
 /*
  * Whether transparent huge pages can back shared memory on this kernel: its setting allows advice.
  */
 bool os_pages_shared_huge(void);
-/*
- * Soft limit of lockable memory in bytes; UINT64_MAX when unlimited or when the process may exceed
- * it.
- */
+/* Soft limit of lockable memory in bytes; UINT64_MAX when unlimited or when the process may exceed it. */
 uint64_t os_memlock_limit(void);
 /* Memory this process may have: the machine's, or its container's limit where that is lower. */
 uint64_t os_memory_bytes(void);
+/* Peak resident set of this process in bytes; 0 when unknown. */
+uint64_t os_peak_rss_bytes(void);
 
-/*
- * --- shared objects
- * ------------------------------------------------------------------------------------
- */
+/* --- shared objects --------------------------------------------------------------------------- */
 /* False with the loader's sentence in ret_why. */
 bool  os_library_load(const char *path, void **ret_library, char *ret_why, size_t why_bytes);
 void *os_library_symbol(void *library, const char *name); /* NULL when there is none */
 void  os_library_unload(void *library);
 
+/* --- for programs: what a library may not do to its process ----------------------------------- */
 /*
- * --- interruption, for programs
- * -------------------------------------------------------------------------
+ * First of all: give closed standard descriptors to something that refuses to be read or written,
+ * and let a file-size limit be an error instead of a signal.
  */
+void os_program_start(void);
 /* From now on the first SIGINT or SIGTERM is only noted and the second ends the process at once. */
 void os_interrupt_catch(void);
 bool os_interrupted(void);
 
-/*
- * --- files
- * ---------------------------------------------------------------------------------------------
- */
+/* --- files ------------------------------------------------------------------------------------ */
 enum os_open_flag {
 	OS_CREATE = 1 << 0,
 	OS_WRITE = 1 << 1,
@@ -134,13 +120,19 @@ int os_file_open(const char *path, int flags); /* descriptor or -errno */
 /* Whole transfers: 0, or -errno, or -ENODATA when the file ends before `bytes`. */
 int os_file_read(int fd, void *buffer, size_t bytes, uint64_t offset);
 int os_file_write(int fd, const void *buffer, size_t bytes, uint64_t offset);
+/*
+ * For input that may be a pipe: one read of what is there, waiting only when nothing is.  *ret_done
+ * is 0 at the end.  -EINTR when a signal came first: the caller knows whether it still wants to wait.
+ */
+int os_stream_read(int fd, void *buffer, size_t bytes, size_t *ret_done);
+/* Whether a read would return at once: with bytes, the end, or an error. */
+bool os_stream_ready(int fd);
 int os_file_size(int fd, uint64_t *ret_bytes);
+/* Whether two paths name one file that exists. */
+bool os_file_same(const char *a, const char *b);
 int os_file_resize(int fd, uint64_t bytes);
 int os_file_sync(int fd); /* data and what is needed to read it back */
-/*
- * Exclusive lock on the open file description, not waiting: -EWOULDBLOCK when somebody else holds
- * it.
- */
+/* Exclusive lock on the open file description, not waiting: -EWOULDBLOCK when somebody else holds it. */
 int os_file_lock(int fd);
 
 #endif

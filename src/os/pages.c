@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "os/fd.h"
 
 #define SHARED_HUGE_SETTING "/sys/kernel/mm/transparent_hugepage/shmem_enabled"
 /* In a container this is its own limit, on a host it does not exist. */
@@ -47,12 +48,13 @@ static int take_pages(int fd, size_t bytes)
 
 int os_pages_map_shared(const char *name, size_t bytes, bool huge, void **ret_ptr, int *ret_fd)
 {
-	const int fd = memfd_create(name, MFD_CLOEXEC | (huge ? MFD_HUGETLB : 0));
-	void     *ptr;
-	int       rc;
+	int   fd = memfd_create(name, MFD_CLOEXEC | (huge ? MFD_HUGETLB : 0));
+	void *ptr;
+	int   rc;
 
+	fd = fd_above_stdio(fd < 0 ? -errno : fd);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	rc = os_file_resize(fd, bytes);
 	if (rc == 0 && huge)
 		rc = take_pages(fd, bytes);
@@ -79,7 +81,12 @@ void os_pages_unmap(void *ptr, size_t bytes)
 
 int os_pages_lock(void *ptr, size_t bytes)
 {
-	return mlock(ptr, bytes) < 0 ? -errno : 0;
+	return mlock2(ptr, bytes, MLOCK_ONFAULT) < 0 ? -errno : 0;
+}
+
+int os_pages_populate(void *ptr, size_t bytes)
+{
+	return madvise(ptr, bytes, MADV_POPULATE_WRITE) < 0 ? -errno : 0;
 }
 
 int os_pages_no_fork(void *ptr, size_t bytes)
@@ -108,10 +115,7 @@ static bool read_setting(const char *path, char *ret_text, size_t text_bytes)
 	return true;
 }
 
-/*
- * The setting lists all choices with the one in force in brackets; a kernel without it has no such
- * pages.
- */
+/* The setting lists all choices with the one in force in brackets; a kernel without it has no such pages. */
 bool os_pages_shared_huge(void)
 {
 	char text[128];
@@ -154,4 +158,12 @@ uint64_t os_memlock_limit(void)
 	if (getrlimit(RLIMIT_MEMLOCK, &limit) < 0)
 		return 0;
 	return limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur;
+}
+
+uint64_t os_peak_rss_bytes(void)
+{
+	struct rusage usage;
+
+	/* Linux counts ru_maxrss in KiB. */
+	return getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_maxrss * 1024 : 0;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ctrl-C for programs: the first asks to stop, the second ends at once.  The library never calls
- * this.
+ * What a program does to its process, and a library must not: standard descriptors, signals.  Ctrl-C
+ * asks to stop the first time and ends at once the second.
  */
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,6 +18,21 @@ static void on_interrupt(int number)
 	/* 128 + number is what a shell reports for a process that died of the signal. */
 	if (++interrupts > 1)
 		_exit(128 + number);
+}
+
+void os_program_start(void)
+{
+	int fd;
+
+	/*
+	 * Opened the wrong way round on purpose: what cannot be delivered must fail, not vanish.
+	 * open() takes the lowest free number, so each closed descriptor gets its own.
+	 */
+	for (fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		if (fcntl(fd, F_GETFD) < 0)
+			(void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+	}
+	signal(SIGXFSZ, SIG_IGN);
 }
 
 void os_interrupt_catch(void)

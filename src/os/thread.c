@@ -79,8 +79,7 @@ void os_cond_fini(struct os_cond *cond)
 
 bool os_cond_wait(struct os_cond *cond, struct os_mutex *mutex, uint64_t timeout_ns)
 {
-	const uint64_t        now = os_now_ns();
-	const uint64_t        until = timeout_ns < INT64_MAX - now ? now + timeout_ns : INT64_MAX;
+	const uint64_t        until = os_until_ns(timeout_ns);
 	const struct timespec at = { .tv_sec = (time_t)(until / 1000000000),
 				     .tv_nsec = (long)(until % 1000000000) };
 	const int             rc = pthread_cond_timedwait(&cond->cond, &mutex->mutex, &at);

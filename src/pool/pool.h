@@ -8,7 +8,7 @@
  * no recency and no owners.
  *
  * Limits   block_count is fixed at open; nothing allocates after.
- * Threads  The cache owner's only.
+ * Threads  The cache thread only.
  */
 #ifndef POOL_POOL_H
 #define POOL_POOL_H

@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "key/key.h"
-
 int request_open(struct request *request, uint32_t page_max)
 {
 	request->keys = calloc(page_max, sizeof(*request->keys));
@@ -23,11 +21,10 @@ void request_close(struct request *request)
 }
 
 void request_begin(struct request *request, const struct sched_options *options, uint64_t id,
-		   const int32_t *tokens, uint64_t token_count)
+		   const int32_t *tokens, uint64_t token_count, struct prefix_hash *scratch)
 {
-	const uint32_t     page_tokens = options->page_tokens;
-	struct prefix_hash hash, prior;
-	uint32_t           i;
+	const uint32_t page_tokens = options->page_tokens;
+	uint32_t       i;
 
 	*request = (struct request){
 		.state = REQUEST_SUBMITTED,
@@ -36,18 +33,15 @@ void request_begin(struct request *request, const struct sched_options *options,
 		.token_count = token_count,
 		.page_count = (uint32_t)((token_count + page_tokens - 1) / page_tokens),
 		.key_count = (uint32_t)(token_count / page_tokens),
-		.reusable = prefix_reusable_pages((uint32_t)token_count, page_tokens,
+		.reusable = prefix_reusable_pages(token_count, page_tokens,
 						  options->replay_tokens),
 		.keys = request->keys,
 		.table = request->table,
 		.sources = request->sources,
 	};
-	for (i = 0; i < request->key_count; i++) {
-		prefix_hash_page(i ? &prior : NULL, tokens + (size_t)i * page_tokens, page_tokens,
-				 NULL, 0, &hash);
-		key_make(&options->space, &hash, 0, 0, &request->keys[i]);
-		prior = hash;
-	}
+	prefix_hash_chain(NULL, tokens, page_tokens, request->key_count, scratch);
+	for (i = 0; i < request->key_count; i++)
+		key_make(&options->space, &scratch[i], 0, 0, &request->keys[i]);
 }
 
 static uint64_t tokens_of(uint64_t token_count, uint32_t page_tokens, uint64_t first_page,
@@ -63,7 +57,8 @@ static uint64_t tokens_of(uint64_t token_count, uint32_t page_tokens, uint64_t f
 void request_result(const struct request *request, uint32_t page_tokens,
 		    struct sched_result *ret_result)
 {
-	const uint32_t restored = request->hit.host_end - request->hit.device_end;
+	const uint32_t host_end = request->hit.host_end;
+	const uint32_t restored = host_end - request->hit.device_end;
 	int            origin;
 
 	*ret_result = (struct sched_result){
@@ -72,7 +67,7 @@ void request_result(const struct request *request, uint32_t page_tokens,
 		.pages = { [ORIGIN_DEVICE] = request->hit.device_end,
 			   [ORIGIN_HOST] = restored - request->fetched,
 			   [ORIGIN_STORE] = request->fetched,
-			   [ORIGIN_RECOMPUTED] = request->page_count - request->hit.host_end },
+			   [ORIGIN_RECOMPUTED] = request->page_count - host_end },
 		.considered = request->considered,
 		.outcome = request->outcome,
 		.wait_ns = request->wait_ns,
@@ -80,6 +75,6 @@ void request_result(const struct request *request, uint32_t page_tokens,
 	/* Restored pages are full ones; only the recomputed end can hold a partial page. */
 	for (origin = ORIGIN_DEVICE; origin < ORIGIN_RECOMPUTED; origin++)
 		ret_result->tokens[origin] = (uint64_t)ret_result->pages[origin] * page_tokens;
-	ret_result->tokens[ORIGIN_RECOMPUTED] = tokens_of(
-		request->token_count, page_tokens, request->hit.host_end, request->page_count);
+	ret_result->tokens[ORIGIN_RECOMPUTED] =
+		tokens_of(request->token_count, page_tokens, host_end, request->page_count);
 }

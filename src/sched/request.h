@@ -10,6 +10,7 @@
 #ifndef SCHED_REQUEST_H
 #define SCHED_REQUEST_H
 
+#include "key/key.h"
 #include "sched/sched.h"
 
 enum request_state {
@@ -45,9 +46,9 @@ struct request {
 int  request_open(struct request *request, uint32_t page_max);
 void request_close(struct request *request);
 
-/* Name the pages of a prompt and reset everything else. */
+/* Name the pages of a prompt and reset everything else.  scratch holds page_max. */
 void request_begin(struct request *request, const struct sched_options *options, uint64_t id,
-		   const int32_t *tokens, uint64_t token_count);
+		   const int32_t *tokens, uint64_t token_count, struct prefix_hash *scratch);
 
 /* Where its pages came from; the partial last page counts with its own tokens. */
 void request_result(const struct request *request, uint32_t page_tokens,

@@ -3,10 +3,14 @@
 #include "sched/sched.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/list.h"
 #include "sched/request.h"
+
+/* More than any engine runs; copy tickets are a multiple of it and fit into 32 bits. */
+#define REQUESTS_MAX (UINT32_C(1) << 20)
 
 struct sched {
 	struct sched_options options;
@@ -21,43 +25,52 @@ struct sched {
 	uint32_t             fact_count;
 	uint32_t            *copies;      /* of the round */
 	uint32_t             copy_count;
-	uint32_t            *stores;      /* D2H tickets begun between rounds */
-	uint32_t             store_count;
-	struct sched_row    *rows;
-	uint32_t             row_count;
+	uint32_t            *saves;       /* D2H tickets begun between rounds */
+	uint32_t             save_count;
+	struct sched_pass   *passes;
+	uint32_t             pass_count;
 	uint32_t            *ready;       /* requests whose fence passed between rounds */
 	uint32_t             ready_count;
 	uint32_t            *scratch;     /* page_max block numbers */
+	struct prefix_hash  *hashes;      /* page_max of the prompt that comes in */
 	struct sched_plan    plan;
 };
 
-/*
- * A request has at most one LOAD and, after it left, one STORE: its successor's STORE may follow
- * before that is done.
- */
-static uint32_t copy_ticket_max(const struct sched_options *options)
+static int check_options(const struct sched_options *options, struct kvs_error *err)
 {
-	return 3 * options->request_max;
+	if (options->page_tokens == 0)
+		return err_set(err, KVS_E_INVALID, "page_tokens: 0 is no page; use at least 1");
+	if (options->request_max == 0 || options->request_max > REQUESTS_MAX) {
+		return err_set(err, KVS_E_INVALID, "request_max: %u is out of range; use 1 to %u",
+			       options->request_max, REQUESTS_MAX);
+	}
+	if (options->page_max == 0 || options->page_max > options->coord.device_blocks) {
+		return err_set(err, KVS_E_INVALID,
+			       "page_max: %u is out of range; use 1 to the %u blocks of the Device",
+			       options->page_max, options->coord.device_blocks);
+	}
+	return 0;
 }
 
 static int open_tables(struct sched *sched)
 {
 	const struct sched_options *const options = &sched->options;
 	const uint32_t                    page_max = options->page_max;
-	const uint32_t                    copy_max = copy_ticket_max(options);
+	const uint32_t                    copy_max = SCHED_COPIES_A_REQUEST * options->request_max;
 	uint32_t                          i;
 
 	sched->requests = calloc(options->request_max, sizeof(*sched->requests));
 	sched->links = calloc(options->request_max, sizeof(*sched->links));
 	sched->facts = calloc(options->transfer.op_credits + 1, sizeof(*sched->facts));
 	sched->copies = calloc(copy_max, sizeof(*sched->copies));
-	sched->stores = calloc(copy_max, sizeof(*sched->stores));
-	sched->rows = calloc(options->request_max, sizeof(*sched->rows));
+	sched->saves = calloc(copy_max, sizeof(*sched->saves));
+	sched->passes = calloc(options->request_max, sizeof(*sched->passes));
 	sched->ready = calloc(options->request_max, sizeof(*sched->ready));
 	sched->scratch = calloc(page_max, sizeof(*sched->scratch));
+	sched->hashes = calloc(page_max, sizeof(*sched->hashes));
 	if (!sched->requests || !sched->links || !sched->facts || !sched->copies ||
-	    !sched->stores || !sched->rows || !sched->ready || !sched->scratch ||
-	    slots_open(&sched->slots, options->request_max) < 0)
+	    !sched->saves || !sched->passes || !sched->ready || !sched->scratch ||
+	    !sched->hashes || slots_open(&sched->slots, options->request_max) < 0)
 		return -ENOMEM;
 	list_links_init(sched->links, options->request_max);
 	list_init(&sched->waiting);
@@ -71,20 +84,23 @@ static int open_tables(struct sched *sched)
 int sched_open(const struct sched_options *options, const struct arena_part *host,
 	       struct sched **ret_sched, struct kvs_error *err)
 {
-	struct sched *const sched = calloc(1, sizeof(*sched));
-	int                 rc;
+	struct sched *sched;
+	int           rc = check_options(options, err);
 
+	if (rc < 0)
+		return rc;
+	sched = calloc(1, sizeof(*sched));
 	if (!sched)
 		return err_set(err, -ENOMEM, "no memory for the scheduler");
 	sched->options = *options;
-	KVS_ASSERT_CMP(options->page_max, >, 0);
-	KVS_ASSERT_CMP(options->page_max, <=, options->coord.device_blocks);
 	rc = coord_open(&sched->coord, &options->coord, err);
 	if (rc == 0 && options->with_store)
 		rc = transfer_open(&sched->transfer, &options->transfer, &sched->coord, host, err);
-	if (rc == 0)
-		rc = tier_open(&sched->tier, &sched->coord, copy_ticket_max(options),
-			       options->page_max, err);
+	if (rc == 0) {
+		rc = tier_open(&sched->tier, &sched->coord,
+			       SCHED_COPIES_A_REQUEST * options->request_max, options->page_max,
+			       err);
+	}
 	if (rc == 0) {
 		rc = open_tables(sched);
 		if (rc < 0)
@@ -110,14 +126,14 @@ void sched_close(struct sched *sched)
 	free(sched->links);
 	free(sched->facts);
 	free(sched->copies);
-	free(sched->stores);
-	free(sched->rows);
+	free(sched->saves);
+	free(sched->passes);
 	free(sched->ready);
 	free(sched->scratch);
+	free(sched->hashes);
 	slots_close(&sched->slots);
 	tier_close(&sched->tier);
-	if (sched->options.with_store)
-		transfer_close(&sched->transfer);
+	transfer_close(&sched->transfer);
 	coord_close(&sched->coord);
 	free(sched);
 }
@@ -130,17 +146,19 @@ int sched_submit(struct sched *sched, uint64_t id, const int32_t *tokens, uint64
 
 	if (token_count == 0)
 		return err_set(err, KVS_E_INVALID, "tokens: a request needs at least one");
-	if (token_count > room)
-		return err_set(
-			err, KVS_E_INVALID,
-			"tokens: %llu are too many for one request, which holds %llu in %u blocks",
-			(unsigned long long)token_count, (unsigned long long)room,
-			sched->options.page_max);
+	if (token_count > room) {
+		return err_set(err, KVS_E_INVALID,
+			       "tokens: %" PRIu64 " are too many for one request, which holds "
+			       "%" PRIu64 " in %u blocks",
+			       token_count, room, sched->options.page_max);
+	}
 	slot = slots_acquire(&sched->slots);
-	if (slot == SLOT_NONE)
+	if (slot == SLOT_NONE) {
 		return err_set(err, KVS_E_FULL, "requests: %u are in already",
 			       sched->options.request_max);
-	request_begin(&sched->requests[slot], &sched->options, id, tokens, token_count);
+	}
+	request_begin(&sched->requests[slot], &sched->options, id, tokens, token_count,
+		      sched->hashes);
 	list_push_tail(&sched->waiting, sched->links, slot);
 	*ret_request = slot;
 	return 0;
@@ -215,17 +233,14 @@ static void prepare(struct sched *sched, uint32_t slot, uint64_t now_ns)
 	request->prepared = true;
 	if (request->reusable - local.host_end < sched->options.extension_min)
 		return;
-	/*
-	 * A use of all that is here, beyond the gap too: making room for what is missing must not
-	 * evict it.
-	 */
+	/* A use of all that is here, beyond the gap too: what is missing must not evict it. */
 	coord_touch(&sched->coord, request->keys, request->reusable);
 	coord_settle(&sched->coord, request->keys, request->reusable, sched->scratch);
 	request->considered = true;
 	request->asked_ns = now_ns;
-	request->outcome = transfer_read(&sched->transfer, slot, request->keys + local.host_end,
-					 request->reusable - local.host_end, &request->lease_id);
-	if (request->outcome == TRANSFER_READY)
+	if (transfer_read(&sched->transfer, slot, request->keys + local.host_end,
+			  request->reusable - local.host_end, &request->lease_id,
+			  &request->outcome))
 		request->state = REQUEST_PREFETCHING;
 }
 
@@ -233,10 +248,10 @@ static void count_fetched(struct sched *sched, struct request *request)
 {
 	uint32_t i;
 
-	for (i = request->hit.device_end; i < request->hit.host_end; i++)
-		request->fetched += sched->options.with_store &&
-				    transfer_fetched(&sched->transfer, request->lease_id,
+	for (i = request->hit.device_end; i < request->hit.host_end; i++) {
+		request->fetched += transfer_fetched(&sched->transfer, request->lease_id,
 						     request->sources[i]);
+	}
 }
 
 static void run(struct sched *sched, uint32_t slot)
@@ -244,7 +259,7 @@ static void run(struct sched *sched, uint32_t slot)
 	struct request *const request = &sched->requests[slot];
 
 	request->state = REQUEST_RUNNING;
-	sched->rows[sched->row_count++] = (struct sched_row){
+	sched->passes[sched->pass_count++] = (struct sched_pass){
 		.request = slot,
 		.id = request->id,
 		.table = request->table,
@@ -255,10 +270,7 @@ static void run(struct sched *sched, uint32_t slot)
 	};
 }
 
-/*
- * Ordinary admission: the real cache decides what is reused.  False when the Device has no room
- * now.
- */
+/* Ordinary admission: the real cache decides what is reused.  False when the Device has no room now. */
 static bool admit(struct sched *sched, uint32_t slot)
 {
 	struct request *const request = &sched->requests[slot];
@@ -288,10 +300,7 @@ static bool admit(struct sched *sched, uint32_t slot)
 	return true;
 }
 
-/*
- * In order of arrival; the first that finds no room stops admission, so that nobody overtakes it
- * for ever.
- */
+/* In order of arrival; the first that finds no room stops admission, so that nobody overtakes it for ever. */
 static void serve_waiting(struct sched *sched, uint64_t now_ns)
 {
 	bool     room = true;
@@ -310,25 +319,21 @@ static void serve_waiting(struct sched *sched, uint64_t now_ns)
 
 void sched_next(struct sched *sched, uint64_t now_ns, const struct sched_plan **ret_plan)
 {
-	const bool with_store = sched->options.with_store;
-	uint32_t   i;
+	uint32_t i;
 
 	sched->copy_count = 0;
-	sched->row_count = 0;
-	if (with_store)
-		transfer_begin(&sched->transfer, now_ns);
+	sched->pass_count = 0;
+	transfer_begin(&sched->transfer, now_ns);
 	apply_aborts(sched);
-	if (with_store) {
-		transfer_tick(&sched->transfer, sched->facts, sched->fact_count);
-		sched->fact_count = 0;
-		apply_wakes(sched, now_ns);
-	}
+	transfer_tick(&sched->transfer, sched->facts, sched->fact_count);
+	sched->fact_count = 0;
+	apply_wakes(sched, now_ns);
 	for (i = 0; i < sched->ready_count; i++)
 		run(sched, sched->ready[i]);
 	sched->ready_count = 0;
-	for (i = 0; i < sched->store_count; i++)
-		sched->copies[sched->copy_count++] = sched->stores[i];
-	sched->store_count = 0;
+	for (i = 0; i < sched->save_count; i++)
+		sched->copies[sched->copy_count++] = sched->saves[i];
+	sched->save_count = 0;
 	serve_waiting(sched, now_ns);
 
 	sched->plan = (struct sched_plan){
@@ -336,8 +341,8 @@ void sched_next(struct sched *sched, uint64_t now_ns, const struct sched_plan **
 		.op_count = sched->transfer.out.op_count,
 		.copies = sched->copies,
 		.copy_count = sched->copy_count,
-		.rows = sched->rows,
-		.row_count = sched->row_count,
+		.passes = sched->passes,
+		.pass_count = sched->pass_count,
 	};
 	*ret_plan = &sched->plan;
 }
@@ -358,10 +363,7 @@ void sched_copied(struct sched *sched, uint32_t tier_ticket)
 		KVS_ASSERT_CMP(sched->requests[ticket->request].state, ==, REQUEST_LOADING);
 		sched->ready[sched->ready_count++] = ticket->request;
 	} else {
-		/*
-		 * The Host has these pages only now; unsettled, a chain would leave from its
-		 * beginning.
-		 */
+		/* The Host has these pages only now; unsettled, a chain would leave from its beginning. */
 		coord_settle(&sched->coord, ticket->keys, ticket->key_count, sched->scratch);
 		for (i = 0; sched->options.with_store && i < ticket->pair_count; i++)
 			transfer_offer(&sched->transfer, &ticket->keys[ticket->pairs[i].page]);
@@ -374,16 +376,17 @@ void sched_finished(struct sched *sched, uint32_t slot, struct sched_result *ret
 {
 	struct request *const request = &sched->requests[slot];
 	struct coord *const   coord = &sched->coord;
-	uint32_t              store;
+	uint32_t              save;
 	uint32_t              i;
 
 	KVS_ASSERT_CMP(request->state, ==, REQUEST_RUNNING);
-	for (i = request->hit.device_end; i < request->key_count; i++)
+	for (i = request->hit.device_end; i < request->key_count; i++) {
 		request->table[i] = stratum_publish(&coord->device, &request->keys[i],
 						    request->table[i]);
-	store = tier_store(&sched->tier, request->keys, request->table, request->key_count);
-	if (store != SLOT_NONE)
-		sched->stores[sched->store_count++] = store;
+	}
+	save = tier_save(&sched->tier, request->keys, request->table, request->key_count);
+	if (save != SLOT_NONE)
+		sched->saves[sched->save_count++] = save;
 	for (i = 0; i < request->page_count; i++)
 		stratum_unpin(&coord->device, request->table[i]);
 	coord_settle(coord, request->keys, request->key_count, sched->scratch);
@@ -393,7 +396,7 @@ void sched_finished(struct sched *sched, uint32_t slot, struct sched_result *ret
 
 int sched_notice(struct sched *sched, const struct retirement_notice *notice)
 {
-	return sched->options.with_store ? transfer_notice(&sched->transfer, notice) : KVS_E_STALE;
+	return transfer_notice(&sched->transfer, notice);
 }
 
 const struct tier_ticket *sched_copy(const struct sched *sched, uint32_t tier_ticket)
@@ -405,7 +408,7 @@ struct sched_load sched_load(const struct sched *sched)
 {
 	return (struct sched_load){
 		.requests = sched->slots.busy_count,
-		.transfers = sched->options.with_store ? transfer_in_flight(&sched->transfer) : 0,
+		.transfers = transfer_in_flight(&sched->transfer),
 		.copies = tier_in_flight(&sched->tier),
 		.backups = sched->transfer.backups.count,
 		.putting = sched->transfer.put_host_refs,
@@ -414,18 +417,7 @@ struct sched_load sched_load(const struct sched *sched)
 
 uint64_t sched_wake_ns(const struct sched *sched)
 {
-	uint64_t earliest = UINT64_MAX;
-	uint32_t slot;
-
-	for (slot = sched->waiting.head; slot != SLOT_NONE; slot = sched->links[slot].next) {
-		const struct request *const request = &sched->requests[slot];
-		const uint64_t              wait = sched->options.transfer.deadline_ns;
-
-		if (request->state == REQUEST_PREFETCHING && wait != UINT64_MAX &&
-		    request->asked_ns + wait < earliest)
-			earliest = request->asked_ns + wait;
-	}
-	return earliest;
+	return transfer_wake_ns(&sched->transfer);
 }
 
 uint32_t sched_fact_room(const struct sched *sched)
@@ -435,13 +427,12 @@ uint32_t sched_fact_room(const struct sched *sched)
 
 bool sched_quarantined(const struct sched *sched)
 {
-	return sched->options.with_store && sched->transfer.quarantined > 0;
+	return sched->transfer.quarantined > 0;
 }
 
 void sched_discard_backups(struct sched *sched)
 {
-	if (sched->options.with_store)
-		transfer_discard_backups(&sched->transfer);
+	transfer_discard_backups(&sched->transfer);
 }
 
 const struct transfer *sched_transfer(const struct sched *sched)
@@ -454,16 +445,16 @@ const struct coord *sched_coord(const struct sched *sched)
 	return &sched->coord;
 }
 
-uint64_t sched_unstored(const struct sched *sched)
+uint64_t sched_unsaved(const struct sched *sched)
 {
-	return sched->tier.unstored;
+	return sched->tier.unsaved;
 }
 
 void sched_audit(struct sched *sched)
 {
 	coord_audit(&sched->coord);
+	tier_audit(&sched->tier);
 	slots_audit(&sched->slots);
 	list_audit(&sched->waiting, sched->links, sched->options.request_max);
-	if (sched->options.with_store)
-		transfer_audit(&sched->transfer);
+	transfer_audit(&sched->transfer);
 }

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The scheduler: from a prompt's tokens to a plan of copies, forward rows and storage ops.
+ * The scheduler: from a prompt's tokens to a plan of copies, forward passes and storage ops.
  *
  * Pure: time, facts and fences in, one plan a round out; it never waits.  Life of a request:
  *
  *   SUBMITTED --the store may hold more--> PREFETCHING --wake--> SUBMITTED (prepared)
  *   SUBMITTED --room on the Device--> LOADING --H2D fence--> RUNNING --forward done--> finished
  *
- * PREFETCHING owns a lease and nothing else: no Device blocks, no place among the rows.  The store
+ * PREFETCHING owns a lease and nothing else: no Device blocks, no place among the passes.  The store
  * is considered once a request, whatever came of it.  A restored block takes the path of every Host
  * hit: H2D, fence, forward.
  *
  * Owner    Request tables and tickets live here; the engine borrows what a plan points to until the
  *          next round.
  * Limits   request_max requests of page_max pages; a longer prompt is refused.
- * Threads  One owner thread.  Nothing allocates after open.
+ * Threads  One, the cache thread.  Nothing allocates after open.
  */
 #ifndef SCHED_SCHED_H
 #define SCHED_SCHED_H
@@ -22,6 +22,9 @@
 #include "coord/coord.h"
 #include "tier/tier.h"
 #include "transfer/transfer.h"
+
+/* A request has one LOAD and then one SAVE, which may last until its successor's SAVE has begun. */
+#define SCHED_COPIES_A_REQUEST 3u
 
 struct sched_options {
 	struct coord_options   coord;
@@ -36,10 +39,10 @@ struct sched_options {
 };
 
 /* What the engine computes for one request: pages [hit_pages, page_count) of its table. */
-struct sched_row {
-	uint32_t        request;     /* slot, the engine's handle until sched_finished() */
-	uint64_t        id;          /* the caller's */
-	const uint32_t *table;       /* Device block of each page */
+struct sched_pass {
+	uint32_t        request;      /* slot, the engine's handle until sched_finished() */
+	uint64_t        id;           /* the caller's */
+	const uint32_t *table;        /* Device block of each page */
 	uint32_t        page_count;
 	uint32_t        device_pages; /* hits already on the Device: [0, device_pages) */
 	uint32_t        hit_pages;    /* restored through the Host: [device_pages, hit_pages) */
@@ -47,12 +50,12 @@ struct sched_row {
 };
 
 struct sched_plan {
-	const struct op        *ops;      /* storage, in order of submission */
-	uint32_t                op_count;
-	const uint32_t         *copies;   /* tier tickets to submit to the device */
-	uint32_t                copy_count;
-	const struct sched_row *rows;
-	uint32_t                row_count;
+	const struct op         *ops;        /* storage, in order of submission */
+	uint32_t                 op_count;
+	const uint32_t          *copies;     /* tier tickets to submit to the device */
+	uint32_t                 copy_count;
+	const struct sched_pass *passes;
+	uint32_t                 pass_count;
 };
 
 enum sched_origin { ORIGIN_DEVICE, ORIGIN_HOST, ORIGIN_STORE, ORIGIN_RECOMPUTED, ORIGIN_COUNT };
@@ -60,8 +63,7 @@ enum sched_origin { ORIGIN_DEVICE, ORIGIN_HOST, ORIGIN_STORE, ORIGIN_RECOMPUTED,
 struct sched_result {
 	uint64_t              id;
 	uint64_t              token_count;
-	uint32_t
-		pages[ORIGIN_COUNT]; /* sum: the pages of the prompt, a partial last one included */
+	uint32_t              pages[ORIGIN_COUNT];  /* sum: the prompt's pages, a partial last one included */
 	uint64_t              tokens[ORIGIN_COUNT];
 	bool                  considered;           /* the store was asked or would have been: see outcome */
 	enum transfer_outcome outcome;
@@ -70,6 +72,7 @@ struct sched_result {
 
 struct sched;
 
+/* Errors: KVS_E_INVALID (option, rule), -ENOMEM.  host has the Host blocks and outlives the scheduler. */
 int  sched_open(const struct sched_options *options, const struct arena_part *host,
 		struct sched **ret_sched, struct kvs_error *err);
 void sched_close(struct sched *sched);
@@ -92,10 +95,7 @@ bool sched_abort(struct sched *sched, uint32_t request);
 /* One round.  The plan is the scheduler's, valid until the next call. */
 void sched_next(struct sched *sched, uint64_t now_ns, const struct sched_plan **ret_plan);
 
-/*
- * What happened since: at most one fact an op, each checked by fact_check() at the edge where it
- * came in.
- */
+/* What happened since: at most one fact an op, each checked by fact_check() at the edge where it came in. */
 void sched_fact(struct sched *sched, const struct fact *fact);
 void sched_copied(struct sched *sched, uint32_t tier_ticket);
 void sched_finished(struct sched *sched, uint32_t request, struct sched_result *ret_result);
@@ -104,10 +104,7 @@ int  sched_notice(struct sched *sched, const struct retirement_notice *notice);
 /* The copies of a ticket named by a plan. */
 const struct tier_ticket *sched_copy(const struct sched *sched, uint32_t tier_ticket);
 
-/*
- * Requests in, storage transactions and copies in flight, blocks that wait for a put and blocks
- * being put.
- */
+/* Requests in, storage transactions and copies in flight, blocks that wait for a put and blocks being put. */
 struct sched_load {
 	uint32_t requests;
 	uint32_t transfers;
@@ -117,10 +114,7 @@ struct sched_load {
 };
 struct sched_load sched_load(const struct sched *sched);
 
-/*
- * The earliest soft deadline of a waiting request: how long the caller may sleep.  UINT64_MAX when
- * none waits.
- */
+/* When the earliest soft deadline ends: how long the caller may sleep.  UINT64_MAX when none waits. */
 uint64_t sched_wake_ns(const struct sched *sched);
 
 /* Facts that sched_fact() takes before the next round; whether bytes are in doubt. */
@@ -132,10 +126,10 @@ bool     sched_quarantined(const struct sched *sched);
  */
 void sched_discard_backups(struct sched *sched);
 
-const struct transfer *sched_transfer(
-	const struct sched *sched); /* NULL without a store; for reports */
+/* For reports; without a store the manager is NULL. */
+const struct transfer *sched_transfer(const struct sched *sched);
 const struct coord    *sched_coord(const struct sched *sched);
-uint64_t               sched_unstored(const struct sched *sched);
+uint64_t               sched_unsaved(const struct sched *sched);
 
 void sched_audit(struct sched *sched);
 

@@ -52,13 +52,14 @@ uint32_t tier_load(struct tier *tier, uint32_t request, const uint32_t *device_b
 	tier->tickets[slot].kind = TIER_LOAD;
 	tier->tickets[slot].request = request;
 	tier->tickets[slot].pair_count = count;
-	for (i = 0; i < count; i++)
+	for (i = 0; i < count; i++) {
 		tier->tickets[slot].pairs[i] = (struct tier_pair){ device_blocks[i], host_blocks[i],
 								   i };
+	}
 	return slot;
 }
 
-uint32_t tier_store(struct tier *tier, const struct kvs_key *keys, const uint32_t *device_blocks,
+uint32_t tier_save(struct tier *tier, const struct kvs_key *keys, const uint32_t *device_blocks,
 		    uint32_t count)
 {
 	struct stratum *const     host = &tier->coord->host;
@@ -68,7 +69,7 @@ uint32_t tier_store(struct tier *tier, const struct kvs_key *keys, const uint32_
 
 	KVS_ASSERT_CMP(count, <=, tier->page_max);
 	if (ticket) {
-		*ticket = (struct tier_ticket){ .kind = TIER_STORE,
+		*ticket = (struct tier_ticket){ .kind = TIER_SAVE,
 						.key_count = count,
 						.pairs = ticket->pairs,
 						.keys = ticket->keys };
@@ -81,7 +82,7 @@ uint32_t tier_store(struct tier *tier, const struct kvs_key *keys, const uint32_
 			continue;
 		block = ticket ? stratum_acquire(host) : SLOT_NONE;
 		if (block == SLOT_NONE) {
-			tier->unstored++;
+			tier->unsaved++;
 			continue;
 		}
 #ifndef KVS_MUTANT_DROP_SOURCE /* Planted bug: a D2H copy does not hold what it reads. */
@@ -106,7 +107,7 @@ const struct tier_ticket *tier_done(struct tier *tier, uint32_t ticket)
 	for (i = 0; i < t->pair_count; i++) {
 		const struct tier_pair pair = t->pairs[i];
 
-		if (t->kind == TIER_STORE) {
+		if (t->kind == TIER_SAVE) {
 			stratum_unpin(&tier->coord->device, pair.device_block);
 			stratum_unpin(host,
 				      stratum_publish(host, &t->keys[pair.page], pair.host_block));
@@ -120,4 +121,31 @@ const struct tier_ticket *tier_done(struct tier *tier, uint32_t ticket)
 void tier_end(struct tier *tier, uint32_t ticket)
 {
 	slots_release(&tier->slots, ticket);
+}
+
+static void audit_pair(const struct tier *tier, const struct tier_ticket *ticket,
+		       const struct tier_pair *pair)
+{
+	const struct stratum *const host = &tier->coord->host;
+
+	KVS_ASSERT_CMP(pool_refs(&host->pool, pair->host_block), >, 0);
+	KVS_ASSERT_CMP(pool_refs(&tier->coord->device.pool, pair->device_block), >, 0);
+	if (ticket->kind == TIER_SAVE) {
+		KVS_ASSERT_CMP(pair->page, <, ticket->key_count);
+		KVS_ASSERT(!stratum_published(host, pair->host_block));
+	}
+}
+
+void tier_audit(const struct tier *tier)
+{
+	uint32_t slot, i;
+
+	slots_audit(&tier->slots);
+	SLOTS_EACH(&tier->slots, slot) {
+		const struct tier_ticket *const ticket = &tier->tickets[slot];
+
+		KVS_ASSERT_CMP(ticket->pair_count, <=, tier->page_max);
+		for (i = 0; i < ticket->pair_count; i++)
+			audit_pair(tier, ticket, &ticket->pairs[i]);
+	}
 }

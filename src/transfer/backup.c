@@ -5,7 +5,7 @@
  * Candidates own nothing: a block evicted before its turn is skipped, so write pressure never pins
  * Host memory.  Only a dispatched PUT holds its sources, until they retire.
  */
-#include "transfer/transfer.h"
+#include "transfer/parts.h"
 
 static uint32_t put_ticket_max(const struct transfer *transfer)
 {
@@ -54,8 +54,8 @@ static void collect(struct transfer *transfer, struct ticket *ticket)
 {
 	struct stratum *const host = &transfer->coord->host;
 	const uint32_t        left = refs_left(transfer);
-	const uint32_t        most = left < transfer->limits.put_keys_max ? left
-									  : transfer->limits.put_keys_max;
+	const uint32_t        batch = transfer->limits.put_keys_max;
+	const uint32_t        most = left < batch ? left : batch;
 	uint32_t              count = 0;
 	struct kvs_key        key;
 
@@ -66,6 +66,10 @@ static void collect(struct transfer *transfer, struct ticket *ticket)
 			transfer->drops[TRANSFER_DROP_GONE]++;
 			continue;
 		}
+		/* Two requests computed it at once: the put under way keeps it for both. */
+		if (bits_test(transfer->putting, block))
+			continue;
+		bits_set(transfer->putting, block);
 #ifndef KVS_MUTANT_DROP_PIN /* Planted bug: a put does not hold what it reads. */
 		stratum_pin(host, block);
 #endif
@@ -87,24 +91,23 @@ void transfer_dispatch_backups(struct transfer *transfer)
 		if (!ticket)
 			return;
 		ticket->op.kind = OP_PUT;
+		transfer->put_tickets++;
 		collect(transfer, ticket);
 		if (ticket->block_count == 0) {
-			/* Every candidate was gone. */
-			slots_release(&transfer->slots, (uint32_t)(ticket - transfer->tickets));
+			/* Every candidate was gone, or is being put. */
+			transfer_ticket_end(transfer, ticket);
 			return;
 		}
 		ticket->op.key_count = ticket->block_count;
 		op_own_all(&ticket->op);
-		transfer->put_tickets++;
 		ticket_step(transfer, ticket, TICKET_ON_START_PUT, NULL);
 	}
 }
 
 void transfer_put_done(struct transfer *transfer, const struct fact *fact)
 {
-	const uint64_t kept = bits_count(fact->ok.words, fact->key_count);
+	const bool no_space = fact->reason == OP_REASON_NO_SPACE;
 
-	transfer->drops[fact->reason == OP_REASON_NO_SPACE ? TRANSFER_DROP_NO_SPACE
-							   : TRANSFER_DROP_FAILED] +=
-		fact->key_count - kept;
+	transfer->drops[no_space ? TRANSFER_DROP_NO_SPACE : TRANSFER_DROP_FAILED] +=
+		fact->key_count - bits_count(fact->ok.words, fact->key_count);
 }

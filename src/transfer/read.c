@@ -6,12 +6,39 @@
  * A hit is only ever established by publishing: the store's answer to a QUERY is a hint that buys
  * destinations.
  */
-#include "transfer/transfer.h"
+#include "transfer/parts.h"
 
-static enum transfer_outcome refuse(struct transfer *transfer, enum transfer_outcome outcome)
+static bool refuse(struct transfer *transfer, enum transfer_outcome reason,
+		   enum transfer_outcome *ret_reason)
 {
-	transfer->outcomes[outcome]++;
-	return outcome;
+	transfer->outcomes[reason]++;
+	*ret_reason = reason;
+	return false;
+}
+
+/* Why an op failed, as the request's outcome. */
+static enum transfer_outcome outcome_of(const struct fact *fact)
+{
+	switch (fact->reason) {
+	case OP_REASON_NONE:
+	case OP_REASON_MISS:
+		return TRANSFER_MISS;
+	case OP_REASON_CORRUPT:
+		return TRANSFER_CORRUPT;
+	case OP_REASON_QUARANTINE:
+		return TRANSFER_QUARANTINE;
+	case OP_REASON_HEALTH:
+		return TRANSFER_COOLDOWN;
+	case OP_REASON_QUEUE:
+	case OP_REASON_CLOSED:
+		return TRANSFER_REFUSED;
+	case OP_REASON_CANCELLED:
+	case OP_REASON_NO_SPACE:
+	case OP_REASON_BACKEND:
+	case OP_REASON_COUNT:
+		break;
+	}
+	return TRANSFER_BACKEND;
 }
 
 /*
@@ -32,20 +59,19 @@ static uint32_t collect_missing(struct transfer *transfer, const struct kvs_key 
 	return count;
 }
 
-enum transfer_outcome transfer_read(struct transfer *transfer, uint32_t request,
-				    const struct kvs_key *keys, uint32_t key_count,
-				    uint64_t *ret_lease_id)
+bool transfer_read(struct transfer *transfer, uint32_t request, const struct kvs_key *keys,
+		   uint32_t key_count, uint64_t *ret_lease_id, enum transfer_outcome *ret_reason)
 {
 	struct ticket *ticket;
 
 	KVS_ASSERT_CMP(key_count, >, 0);
 	if (transfer->quarantined > 0)
-		return refuse(transfer, TRANSFER_QUARANTINE);
+		return refuse(transfer, TRANSFER_QUARANTINE, ret_reason);
 	if (transfer->host_refs >= transfer->limits.host_credits)
-		return refuse(transfer, TRANSFER_CREDITS);
+		return refuse(transfer, TRANSFER_CREDITS, ret_reason);
 	ticket = transfer_ticket(transfer);
 	if (!ticket)
-		return refuse(transfer, TRANSFER_CREDITS);
+		return refuse(transfer, TRANSFER_CREDITS, ret_reason);
 
 	ticket->request = request;
 	ticket->lease_id = ticket->op.op_id;
@@ -58,20 +84,18 @@ enum transfer_outcome transfer_read(struct transfer *transfer, uint32_t request,
 	op_own_all(&ticket->op);
 	*ret_lease_id = ticket->lease_id;
 	ticket_step(transfer, ticket, TICKET_ON_START_READ, NULL);
-	return TRANSFER_READY;
+	return true;
 }
 
 /* Keep the found prefix, less what was published since, and give each key a private destination. */
-static enum transfer_outcome reserve(struct transfer *transfer, struct ticket *ticket,
-				     uint32_t found)
+static bool reserve(struct transfer *transfer, struct ticket *ticket, uint32_t found,
+		    enum transfer_outcome *ret_reason)
 {
-	struct stratum *const  host = &transfer->coord->host;
-	enum transfer_outcome  short_of = TRANSFER_MISS;
-	uint32_t               count = 0;
-	uint32_t               i;
+	struct stratum *const host = &transfer->coord->host;
+	enum transfer_outcome short_of = TRANSFER_MISS;
+	uint32_t              count = 0;
+	uint32_t              i;
 
-	if (transfer->quarantined > 0)
-		return TRANSFER_QUARANTINE;
 	for (i = 0; i < found; i++) {
 		uint32_t block;
 
@@ -92,17 +116,29 @@ static enum transfer_outcome reserve(struct transfer *transfer, struct ticket *t
 	}
 	ticket->block_count = count;
 	transfer->host_refs += count;
-	return count > 0 ? TRANSFER_READY : short_of;
+	if (count == 0)
+		*ret_reason = short_of;
+	return count > 0;
+}
+
+/* Destinations for what a QUERY found; why not, when there are none. */
+static bool destine(struct transfer *transfer, struct ticket *ticket, const struct fact *fact,
+		    enum transfer_outcome *ret_reason)
+{
+	const uint32_t found = (uint32_t)bits_prefix(fact->ok.words, fact->key_count);
+
+	if (found > 0 && transfer->quarantined == 0)
+		return reserve(transfer, ticket, found, ret_reason);
+	*ret_reason = found > 0 ? TRANSFER_QUARANTINE : outcome_of(fact);
+	return false;
 }
 
 void transfer_found(struct transfer *transfer, struct ticket *ticket, const struct fact *fact)
 {
-	const uint32_t        found = (uint32_t)bits_prefix(fact->ok.words, fact->key_count);
-	enum transfer_outcome outcome = found > 0 ? reserve(transfer, ticket, found)
-						  : transfer_outcome_of(fact);
+	enum transfer_outcome reason;
 
-	if (outcome != TRANSFER_READY) {
-		transfer_wake_up(transfer, ticket, outcome);
+	if (!destine(transfer, ticket, fact, &reason)) {
+		transfer_wake_up(transfer, ticket, reason);
 		ticket_step(transfer, ticket, TICKET_ON_MISS, fact);
 		return;
 	}
@@ -140,5 +176,5 @@ void transfer_publish(struct transfer *transfer, struct ticket *ticket, const st
 	transfer->host_refs -= ticket->block_count - kept;
 	ticket->block_count = kept;
 	ticket->deadline_ns = transfer_until(transfer, transfer->limits.hold_ns);
-	transfer_wake_up(transfer, ticket, kept > 0 ? TRANSFER_READY : transfer_outcome_of(fact));
+	transfer_wake_up(transfer, ticket, kept > 0 ? TRANSFER_READY : outcome_of(fact));
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See ticket.h: the life of a ticket as a table. */
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "base/err.h"
-#include "transfer/transfer.h"
+#include "transfer/parts.h"
 
 typedef void act(struct transfer *transfer, struct ticket *ticket, const struct fact *fact);
 
@@ -26,10 +27,7 @@ static void end(struct transfer *transfer, struct ticket *ticket, const struct f
 	transfer_ticket_end(transfer, ticket);
 }
 
-/*
- * The op may still be queued: a cancel frees its place at once.  If it runs, only its fact ends the
- * ticket.
- */
+/* A cancel frees the place of an op that is still queued; of one that runs only its fact ends the ticket. */
 static void orphan(struct transfer *transfer, struct ticket *ticket, const struct fact *fact)
 {
 	const struct op cancel = { .op_id = ticket->op.op_id, .kind = OP_CANCEL };
@@ -50,7 +48,7 @@ static void publish(struct transfer *transfer, struct ticket *ticket, const stru
 	transfer_publish(transfer, ticket, fact);
 }
 
-static void settle_put(struct transfer *transfer, struct ticket *ticket, const struct fact *fact)
+static void end_put(struct transfer *transfer, struct ticket *ticket, const struct fact *fact)
 {
 	transfer_put_done(transfer, fact);
 	transfer_ticket_end(transfer, ticket);
@@ -108,7 +106,7 @@ static const struct edge {
 #endif
 	{ TICKET_DRAIN,      TICKET_ON_RETIRED,    TICKET_FREE,       end },
 	{ TICKET_DRAIN,      TICKET_ON_UNRETIRED,  TICKET_QUARANTINE, keep },
-	{ TICKET_PUT,        TICKET_ON_RETIRED,    TICKET_FREE,       settle_put },
+	{ TICKET_PUT,        TICKET_ON_RETIRED,    TICKET_FREE,       end_put },
 	{ TICKET_PUT,        TICKET_ON_UNRETIRED,  TICKET_QUARANTINE, keep_put },
 	{ TICKET_QUARANTINE, TICKET_ON_DETACH,     TICKET_QUARANTINE, nothing },
 	{ TICKET_QUARANTINE, TICKET_ON_NOTICE,     TICKET_FREE,       release },
@@ -144,7 +142,7 @@ void ticket_step(struct transfer *transfer, struct ticket *ticket, enum ticket_e
 		edges[i].act(transfer, ticket, fact);
 		return;
 	}
-	KVS_PANIC("ticket %llu: no edge from %s on %s", (unsigned long long)ticket->op.op_id,
+	KVS_PANIC("ticket %" PRIu64 ": no edge from %s on %s", ticket->op.op_id,
 		  ticket_state_name(ticket->state), ticket_event_name(on));
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tickets: the cache owner's record of one storage transaction, from its first op until its bytes
+ * Tickets: the cache's record of one storage transaction, from its first op until its bytes
  * are settled.
  *
  * A read ticket lives through QUERY, GET and READY; a lease is the request's claim on it and may go

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The round: deadlines, completions, backups; and what tickets share.  See transfer.h. */
-#include "transfer/transfer.h"
+#include "transfer/parts.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,17 +11,20 @@ static int check_limits(const struct transfer_limits *limits, struct kvs_error *
 {
 	if (limits->op_credits == 0)
 		return err_set(err, KVS_E_INVALID, "op_credits: 0 admits nothing; use at least 1");
-	if (limits->host_credits == 0)
+	if (limits->host_credits == 0) {
 		return err_set(err, KVS_E_INVALID,
 			       "host_credits: 0 admits nothing; use at least 1");
-	if (limits->keys_max == 0 || limits->keys_max > OP_KEYS_MAX)
+	}
+	if (limits->keys_max == 0 || limits->keys_max > OP_KEYS_MAX) {
 		return err_set(err, KVS_E_INVALID,
 			       "keys of one read: %u is out of range; use 1 to %u",
 			       limits->keys_max, OP_KEYS_MAX);
-	if (limits->put_keys_max == 0 || limits->put_keys_max > limits->keys_max)
+	}
+	if (limits->put_keys_max == 0 || limits->put_keys_max > limits->keys_max) {
 		return err_set(err, KVS_E_INVALID,
 			       "keys of one put: %u is out of range; use 1 to %u",
 			       limits->put_keys_max, limits->keys_max);
+	}
 	if (limits->backup_queue == 0)
 		return err_set(err, KVS_E_INVALID, "backup_queue: 0 keeps nothing; use at least 1");
 	return 0;
@@ -52,7 +55,9 @@ int transfer_open(struct transfer *transfer, const struct transfer_limits *limit
 {
 	const int rc = check_limits(limits, err);
 
-	*transfer = (struct transfer){ .limits = *limits, .coord = coord, .part = part, .next_op_id = 1 };
+	*transfer = (struct transfer){
+		.limits = *limits, .coord = coord, .part = part, .next_op_id = 1
+	};
 	if (rc < 0)
 		return rc;
 	/*
@@ -63,8 +68,9 @@ int transfer_open(struct transfer *transfer, const struct transfer_limits *limit
 	transfer->out.ops = calloc(OPS_A_TICKET * (size_t)limits->op_credits,
 				   sizeof(*transfer->out.ops));
 	transfer->out.wakes = calloc(limits->op_credits, sizeof(*transfer->out.wakes));
+	transfer->putting = calloc(bits_words(part->block_count), sizeof(*transfer->putting));
 	transfer->fetched_by = calloc(part->block_count, sizeof(*transfer->fetched_by));
-	if (!transfer->out.ops || !transfer->out.wakes || !transfer->fetched_by ||
+	if (!transfer->out.ops || !transfer->out.wakes || !transfer->putting || !transfer->fetched_by ||
 	    open_tickets(transfer) < 0 ||
 	    ring_open(&transfer->backups, limits->backup_queue, sizeof(struct kvs_key)) < 0) {
 		transfer_close(transfer);
@@ -85,6 +91,7 @@ void transfer_close(struct transfer *transfer)
 	free(transfer->tickets);
 	free(transfer->out.ops);
 	free(transfer->out.wakes);
+	free(transfer->putting);
 	free(transfer->fetched_by);
 	slots_close(&transfer->slots);
 	ring_close(&transfer->backups);
@@ -136,6 +143,8 @@ void transfer_ticket_end(struct transfer *transfer, struct ticket *ticket)
 
 	KVS_ASSERT_CMP(ticket->state, ==, TICKET_FREE);
 	for (i = 0; i < ticket->block_count; i++) {
+		if (put)
+			bits_clear(transfer->putting, ticket->blocks[i]);
 		/* The block may be another lease's, when both read one key. */
 		if (!put && transfer->fetched_by[ticket->blocks[i]] == ticket->lease_id)
 			transfer->fetched_by[ticket->blocks[i]] = 0;
@@ -154,8 +163,7 @@ static struct ticket *find(struct transfer *transfer, uint64_t id, bool by_lease
 {
 	uint32_t slot;
 
-	for (slot = slots_next(&transfer->slots, 0); slot != SLOT_NONE;
-	     slot = slots_next(&transfer->slots, slot + 1)) {
+	SLOTS_EACH(&transfer->slots, slot) {
 		struct ticket *const ticket = &transfer->tickets[slot];
 
 		if ((by_lease ? ticket->lease_id : ticket->op.op_id) == id)
@@ -168,8 +176,7 @@ static void apply_deadlines(struct transfer *transfer)
 {
 	uint32_t slot;
 
-	for (slot = slots_next(&transfer->slots, 0); slot != SLOT_NONE;
-	     slot = slots_next(&transfer->slots, slot + 1)) {
+	SLOTS_EACH(&transfer->slots, slot) {
 		struct ticket *const ticket = &transfer->tickets[slot];
 
 		if (transfer->now_ns < ticket->deadline_ns)
@@ -193,11 +200,12 @@ static void apply_fact(struct transfer *transfer, const struct fact *fact)
 	KVS_ASSERT(ticket != NULL);
 	/* A query was given no bytes that could be in doubt. */
 	retired = fact->retired || ticket->op.kind == OP_QUERY;
-	if (ticket->state == TICKET_QUERY)
+	if (ticket->state == TICKET_QUERY) {
 		transfer_found(transfer, ticket, fact);
-	else
+	} else {
 		ticket_step(transfer, ticket, retired ? TICKET_ON_RETIRED : TICKET_ON_UNRETIRED,
 			    fact);
+	}
 }
 
 void transfer_begin(struct transfer *transfer, uint64_t now_ns)
@@ -253,13 +261,27 @@ uint32_t transfer_in_flight(const struct transfer *transfer)
 	uint32_t count = 0;
 	uint32_t slot;
 
-	for (slot = slots_next(&transfer->slots, 0); slot != SLOT_NONE;
-	     slot = slots_next(&transfer->slots, slot + 1)) {
+	SLOTS_EACH(&transfer->slots, slot) {
 		const enum ticket_state state = transfer->tickets[slot].state;
 
 		count += state != TICKET_READY && state != TICKET_QUARANTINE;
 	}
 	return count;
+}
+
+uint64_t transfer_wake_ns(const struct transfer *transfer)
+{
+	uint64_t earliest_ns = UINT64_MAX;
+	uint32_t slot;
+
+	SLOTS_EACH(&transfer->slots, slot) {
+		const struct ticket *const ticket = &transfer->tickets[slot];
+		const bool waits = ticket->state == TICKET_QUERY || ticket->state == TICKET_GET;
+
+		if (waits && ticket->deadline_ns < earliest_ns)
+			earliest_ns = ticket->deadline_ns;
+	}
+	return earliest_ns;
 }
 
 void transfer_audit(const struct transfer *transfer)
@@ -268,7 +290,7 @@ void transfer_audit(const struct transfer *transfer)
 	uint32_t slot;
 
 	slots_audit(&transfer->slots);
-	for (slot = 0; slot < transfer->limits.op_credits; slot++) {
+	for (slot = 0; slot < transfer->slots.count; slot++) {
 		const struct ticket *const ticket = &transfer->tickets[slot];
 		const bool                 put = ticket->op.kind == OP_PUT;
 

@@ -3,17 +3,20 @@
  * The transfer manager: moves blocks between Host and Store without anyone waiting.
  *
  * Pure: facts and time in, ops and wakes out; no thread, no clock, no allocation after open.  A
- * round is
+ * zeroed manager has nothing in flight and answers so.  A round is
  *
  *   transfer_begin(now)         forget the last outputs
  *   transfer_drop_lease() ...   cancellations come before completions
- *   transfer_tick(facts)        deadlines, then completions, then backups: an expired read cannot
- *   publish late transfer_read() ...         new reads out                         the ops to
- *   submit, in order, and the requests to wake
+ *   transfer_tick(facts)        deadlines, completions, backups: an expired read cannot publish late
+ *   transfer_read() ...         new reads
+ *   out                         the ops to submit, in order, and the requests to wake
  *
- * Owner    Tickets own their Host blocks; requests own leases only.  Threads: the cache owner's.
+ * Owner    Tickets own their Host blocks; requests own leases only.
  * Bounds   op_credits tickets and host_credits Host references over all tickets; backups get at
  *          most half of each, rounded down.  Quarantined references stay charged.
+ * Threads  The cache thread only.
+ * Cost     A fact, a notice and a dropped lease each look through the tickets, and a round once more:
+ *          op_credits steps each, which suits the hundreds of tickets of this version.
  */
 #ifndef TRANSFER_TRANSFER_H
 #define TRANSFER_TRANSFER_H
@@ -86,16 +89,17 @@ struct transfer_outputs {
 struct transfer {
 	struct transfer_limits   limits;
 	struct coord            *coord;
-	const struct arena_part *part;     /* Host block numbers to addresses */
+	const struct arena_part *part;          /* Host block numbers to addresses */
 	struct ticket           *tickets;
 	struct slots             slots;
-	uint64_t                 now_ns;   /* of the round */
+	uint64_t                 now_ns;        /* of the round */
 	uint64_t                 next_op_id;
 	uint32_t                 put_tickets;
-	uint32_t                 host_refs;     /* of it: */
-	uint32_t                 put_host_refs;
+	uint32_t                 host_refs;     /* charged, quarantined ones included */
+	uint32_t                 put_host_refs; /* of them, those of puts */
 	uint32_t                 quarantined;   /* tickets */
 	struct ring              backups;       /* struct kvs_key */
+	uint64_t                *putting;       /* a bit a Host block: a source of a put in flight */
 	uint64_t                *fetched_by;    /* Host block -> lease that brought and holds it; 0 */
 	struct transfer_outputs  out;
 	uint64_t                 outcomes[TRANSFER_OUTCOME_COUNT]; /* one a read considered */
@@ -103,10 +107,7 @@ struct transfer {
 	uint64_t                 expired_holds;
 };
 
-/*
- * coord and part are the caller's and outlive the manager.  Errors: KVS_E_INVALID (limit, rule),
- * -ENOMEM.
- */
+/* coord and part are the caller's and outlive the manager.  Errors: KVS_E_INVALID (limit, rule), -ENOMEM. */
 int  transfer_open(struct transfer *transfer, const struct transfer_limits *limits,
 		   struct coord *coord, const struct arena_part *part, struct kvs_error *err);
 void transfer_close(struct transfer *transfer);
@@ -125,18 +126,14 @@ int transfer_notice(struct transfer *transfer, const struct retirement_notice *n
  *
  * Shape   The keys continue the local prefix, so the Host does not hold the first: asserted.
  *
- * On success a QUERY is among the outputs and exactly one wake for `request` follows, unless the
- * lease is dropped first.  Returns TRANSFER_READY and *ret_lease_id when under way; else why not,
- * counted, and nothing changed.
+ * True and *ret_lease_id when under way: a QUERY is among the outputs and exactly one wake for
+ * `request` follows, unless the lease is dropped first.  Else *ret_reason says why not, counted,
+ * and nothing changed.
  */
-enum transfer_outcome transfer_read(struct transfer *transfer, uint32_t request,
-				    const struct kvs_key *keys, uint32_t key_count,
-				    uint64_t *ret_lease_id);
+bool transfer_read(struct transfer *transfer, uint32_t request, const struct kvs_key *keys,
+		   uint32_t key_count, uint64_t *ret_lease_id, enum transfer_outcome *ret_reason);
 
-/*
- * The request left the state that owned the lease.  Stale ids are fine: the ticket may have ended
- * by itself.
- */
+/* The request left the state that owned the lease.  Stale ids are fine: a ticket may end by itself. */
 void transfer_drop_lease(struct transfer *transfer, uint64_t lease_id);
 
 /* Whether this lease brought the Host block from the store. */
@@ -151,40 +148,12 @@ void transfer_discard_backups(struct transfer *transfer);
 /* Tickets that still wait for a fact: what a clean stop drains. */
 uint32_t transfer_in_flight(const struct transfer *transfer);
 
+/* The earliest soft deadline of a read under way; UINT64_MAX when there is none. */
+uint64_t transfer_wake_ns(const struct transfer *transfer);
+
 const char *transfer_outcome_name(enum transfer_outcome outcome);
 const char *transfer_drop_name(enum transfer_drop drop);
 
 void transfer_audit(const struct transfer *transfer);
-
-/*
- * --- between the files of this room
- * ----------------------------------------------------------------------
- */
-
-/* Append an op or a wake to the round's outputs. */
-void transfer_emit(struct transfer *transfer, const struct op *op);
-void transfer_wake_up(struct transfer *transfer, const struct ticket *ticket,
-		      enum transfer_outcome outcome);
-
-/*
- * That long from this round on; UINT64_MAX, which no tick reaches, when the clock has no such time.
- */
-uint64_t transfer_until(const struct transfer *transfer, uint64_t ns);
-
-/* A free ticket, its op arrays wired up; NULL without a credit. */
-struct ticket *transfer_ticket(struct transfer *transfer);
-/* Give the ticket's blocks back and free it. */
-void transfer_ticket_end(struct transfer *transfer, struct ticket *ticket);
-
-/* The answer to a QUERY: reserve destinations, or say why not. */
-void transfer_found(struct transfer *transfer, struct ticket *ticket, const struct fact *fact);
-/* A GET retired while its lease was attached: publish the whole rows. */
-void transfer_publish(struct transfer *transfer, struct ticket *ticket, const struct fact *fact);
-
-/* Start puts while credits last; count what a finished one could not keep. */
-void transfer_dispatch_backups(struct transfer *transfer);
-void transfer_put_done(struct transfer *transfer, const struct fact *fact);
-
-enum transfer_outcome transfer_outcome_of(const struct fact *fact);
 
 #endif

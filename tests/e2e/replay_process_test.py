@@ -15,6 +15,7 @@ import os
 import pathlib
 import pty
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -128,7 +129,7 @@ def A1_1_A1_2_a_store_means_worker_threads_of_three_kinds():
     held = Held("--store", "mem:64MiB")
     tap.equal(set(workers(held.process.pid)), {"kvs-query", "kvs-get", "kvs-put"})
     tap.equal([name for name in descriptors(held.process.pid) if name.startswith("anon_inode")],
-              ["anon_inode:[eventfd]", "anon_inode:[eventpoll]"])
+              ["anon_inode:[eventfd]"])
     tap.equal(held.end()["requests"], BEFORE + 1)
 
 
@@ -175,6 +176,24 @@ def an_interrupt_while_it_waits_for_a_pipe_gives_the_report_so_far():
     held.process.send_signal(signal.SIGINT)
     check_partial(*finish(held.process), requests_at_most=BEFORE)
     held.fifo.close()
+
+
+@suite.test
+def lines_of_a_pipe_are_replayed_as_they_come():
+    """Few bytes, and the pipe stays open: nothing waits for a full buffer."""
+    path = pathlib.Path(tempfile.mkdtemp(dir=folder)) / "fifo"
+    os.mkfifo(path)
+    process = start("--trace", path, "--json", "--store", "none")
+    with open(path, "wb", buffering=0) as fifo:
+        fifo.write("".join(replays.trace_line(i, [1, 2, 3]) for i in range(3)).encode())
+        count = array.array("i", [1])
+        while count[0] or proc_state(process.pid) != "S":
+            os.sched_yield()
+            fcntl.ioctl(fifo, termios.FIONREAD, count)
+        process.send_signal(signal.SIGINT)
+        status, out, err = finish(process)
+    check_partial(status, out, err, 3)
+    tap.equal(json.loads(out)["requests"], 3)
 
 
 def start_on_a_terminal(*arguments, **options):
@@ -248,6 +267,43 @@ def a_second_interrupt_ends_at_once():
 @suite.test
 def a_second_termination_ends_at_once():
     check_second(signal.SIGTERM)
+
+
+# Standard descriptors and limits
+
+
+def closed(numbers, *arguments):
+    """The finished replay, started without these descriptors."""
+    closing = " ".join(f"{number}>&-" for number in numbers)
+    return subprocess.run(["sh", "-c", f'exec "$@" {closing}', "sh", os.environ["KVSTRATA"], "replay",
+                           *map(str, arguments)], capture_output=True, text=True, check=False)
+
+
+@suite.test
+def what_is_printed_without_standard_descriptors_never_lands_in_a_store():
+    store = f"strata:{folder}/closed?capacity=64MiB"
+    for numbers in ((0, 1, 2), (1,), (1, 2), (0,), (2,)):
+        done = closed(numbers, "--limit", 20, "--store", store, "--json")
+        tap.equal(done.returncode, 1 if 1 in numbers else 0)
+    status, out, err = finish(start("--limit", 20, "--store", store, "--json"))
+    tap.equal((status, err), (0, ""))
+    figures = json.loads(out)
+    tap.equal((figures["store"]["puts_new"], figures["store"]["corrupt"]), (0, 0))
+
+
+@suite.test
+def a_limit_on_file_sizes_is_an_error_or_a_drop_and_never_a_signal():
+    def limit(kib):
+        return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (kib * 1024, kib * 1024))
+
+    status, _, err = finish(start("--limit", 5, preexec_fn=limit(100)))
+    assert status == 1 and "File too large" in err and err.count("\n") == 1, (status, err)
+    # Room for the Host's 8 MiB, and for less of the store than the run computes.
+    status, out, err = finish(start("--limit", 150, "--json", "--host-blocks", 96, "--device-blocks", 128,
+                                    "--store", f"strata:{folder}/limited?capacity=9MiB",
+                                    preexec_fn=limit(9 * 1024)))
+    tap.equal((status, err), (0, ""))
+    tap.equal(json.loads(out)["wrong_bytes"], 0)
 
 
 # A full disk

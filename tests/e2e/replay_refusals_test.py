@@ -110,11 +110,56 @@ def files_that_cannot_be_opened_are_failures():
 
 
 @suite.test
+def a_seed_beside_a_trace_is_refused_as_a_flag_only():
+    path = written("one.jsonl", request() + "\n")
+    refuses(2, "--seed: given with --trace; it is for generated requests only", "--trace", path, "--seed", 2)
+    config = written("seed.json", json.dumps({"seed": 2}))
+    command.succeeds("replay", "--config", config, "--trace", path, "--store", "none")
+
+
+INPUT = "--metrics: .* is an input of this run; use another file"
+
+
+@suite.test
+def an_output_that_is_an_input_is_refused_and_left_as_it_is():
+    trace = written("input.jsonl", json.dumps(request()) + "\n")
+    before = trace.read_bytes()
+    (folder / "again").symlink_to(trace)
+    for output in (trace, folder / "again"):
+        refuses(2, INPUT, "--trace", trace, "--metrics", output)
+        done = command.run("simulate", "--trace", trace, "--plot", output)
+        tap.equal((done.returncode, done.stderr.count("\n")), (2, 1))
+    tap.equal(trace.read_bytes(), before)
+    refuses(2, INPUT, "--store", strata("both"), "--metrics", folder / "both")
+    assert not (folder / "both").exists()
+
+
+@suite.test
+def a_sentence_is_one_line_that_leaves_the_terminal_alone():
+    hostile = (("--trace", "\n"), ("--store", "mem:1GiB\x1b[31m"), ("--trace", "/nowhere\u009b31m"))
+    for flag, value in hostile:
+        done = command.run("replay", flag, value)
+        assert done.returncode in (1, 2) and done.stderr.count("\n") == 1, done
+        assert done.stderr.rstrip("\n").isprintable(), done
+    done = command.run("simulate", "--capacity", "0" * 40 + "150")
+    tap.equal((done.returncode, done.stderr.count("\n")), (2, 1))
+
+
+@suite.test
 def a_metrics_file_that_cannot_be_written_does_not_cost_the_report():
     done = command.run("replay", "--json", "--limit", 3, "--metrics", folder / "nowhere/metrics")
     tap.equal((done.returncode, json.loads(done.stdout)["requests"]), (1, 3))
-    assert re.fullmatch("kvstrata replay: metrics: .*/nowhere/metrics: No such file or directory\n",
-                        done.stderr), done.stderr
+    sentence = "kvstrata replay: metrics: cannot open .*/nowhere/metrics: No such file or directory\n"
+    assert re.fullmatch(sentence, done.stderr), done.stderr
+
+
+@suite.test
+def a_metrics_file_that_cannot_hold_them_is_a_failure_with_its_reason():
+    command_line = ["replay", "--json", "--limit", 3, "--store", "none", "--metrics", "/dev/full"]
+    done = command.run(*command_line)
+    tap.equal((done.returncode, json.loads(done.stdout)["requests"]), (1, 3))
+    tap.equal(done.stderr,
+              "kvstrata replay: metrics: cannot write /dev/full: No space left on device\n")
 
 
 @suite.test

@@ -77,7 +77,7 @@ def X6_without_a_store_the_origins_are_device_host_and_recomputed():
 @suite.test
 def without_a_trace_or_a_flag_it_runs():
     figures = replays.report()
-    tap.equal((figures["requests"], figures["wrong_bytes"]), (600, 0))
+    tap.equal((figures["requests"], figures["wrong_bytes"]), (3000, 0))
 
 
 @suite.test

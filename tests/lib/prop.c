@@ -143,9 +143,10 @@ static void report(const struct prop *prop, uint64_t seed, const struct prop_op 
 
 	fprintf(stderr, "%s: KVSTRATA_SEED=0x%" PRIx64 " fails; %u operations are enough:\n",
 		prop->name, seed, count);
-	for (i = 0; i < count; i++)
+	for (i = 0; i < count; i++) {
 		fprintf(stderr, "\t{ %s, { %u, %u } },\n", prop->kinds[ops[i].kind].name,
 			ops[i].arg[0], ops[i].arg[1]);
+	}
 	prop_replay(prop, ops, count, true);
 }
 

@@ -47,10 +47,34 @@ bool prop_run(const struct prop *prop);
 /* Whether one list passes; loud lets the failed comparison speak. */
 bool prop_replay(const struct prop *prop, const struct prop_op *ops, uint32_t count, bool loud);
 
-/*
- * Shorten a failing list in place; returns how many operations are left.  Each of them is needed to
- * fail.
- */
+/* Shorten a failing list in place; returns how many operations are left.  Each of them is needed to fail. */
 uint32_t prop_shrink(const struct prop *prop, struct prop_op *ops, uint32_t count);
+
+/*
+ * The rest of a program whose one test says what the room claims.  Its operations are kinds[], and
+ * world_open() and world_step() are the file's.
+ */
+#define PROP_MAIN(room, claim, lists, ops, close_world) \
+	static void claim(void **state) \
+	{ \
+		static const struct prop prop = { .name = (room), \
+						  .kinds = kinds, \
+						  .kind_count = ARRAY_COUNT(kinds), \
+						  .list_count = (lists), \
+						  .op_count = (ops), \
+						  .open = world_open, \
+						  .step = world_step, \
+						  .close = (close_world) }; \
+\
+		(void)state; \
+		assert_true(prop_run(&prop)); \
+	} \
+\
+	int main(void) \
+	{ \
+		const struct CMUnitTest tests[] = { cmocka_unit_test(claim) }; \
+\
+		return cmocka_run_group_tests(tests, NULL, NULL); \
+	}
 
 #endif

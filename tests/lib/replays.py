@@ -31,10 +31,16 @@ def trace_line(timestamp, ids, tokens=None, **more):
                        "output_length": 1, "hash_ids": ids, **more}) + "\n"
 
 
-def conversation_trace():
-    """The published hour of chat: not in the repository, so a test that needs it may have to skip."""
-    beside = pathlib.Path(os.environ["KVSTRATA_SOURCE"]).parent / "shared/traces/conversation_trace.jsonl"
+def find_trace():
+    """The published hour of chat, kept out of the repository: KVSTRATA_TRACE, the one beside it, or None."""
+    beside = pathlib.Path(__file__).resolve().parents[3] / "shared/traces/conversation_trace.jsonl"
     path = pathlib.Path(os.environ.get("KVSTRATA_TRACE", beside))
-    if not path.is_file():
+    return path if path.is_file() else None
+
+
+def conversation_trace():
+    """The same for a test, which has to skip without it."""
+    path = find_trace()
+    if not path:
         raise tap.Skip("no conversation trace here; KVSTRATA_TRACE may name it")
     return path

@@ -37,9 +37,17 @@ void rounds_open(struct rounds *rounds, const struct sched_options *options)
 	const size_t   bytes = arena_part_bytes(BLOCK_BYTES, host_blocks);
 
 	*rounds = (struct rounds){ .options = *options };
-	KVS_ASSERT(arena_open_with(bytes, ARENA_LAZY, &rounds->arena, NULL) == 0);
+	KVS_ASSERT(arena_open(bytes, ARENA_LAZY, &rounds->arena, NULL) == 0);
 	KVS_ASSERT(arena_carve(rounds->arena, BLOCK_BYTES, host_blocks, &rounds->host, NULL) == 0);
 	KVS_ASSERT(sched_open(options, &rounds->host, &rounds->sched, NULL) == 0);
+}
+
+void rounds_start(struct rounds *rounds, uint32_t device_blocks, uint32_t host_blocks,
+		  bool with_store)
+{
+	const struct sched_options options = rounds_options(device_blocks, host_blocks, with_store);
+
+	rounds_open(rounds, &options);
 }
 
 void rounds_close(struct rounds *rounds)
@@ -57,6 +65,13 @@ static void tokens_of(uint32_t prompt, uint32_t token_count, int32_t *ret_tokens
 
 		ret_tokens[i] = (int32_t)((shared ? prompt / 10 : 1000 + prompt) * 100 + i);
 	}
+}
+
+enum transfer_outcome rounds_outcome(const struct rounds *rounds, uint64_t id)
+{
+	const struct sched_result *const result = &rounds->results[id];
+
+	return result->considered ? result->outcome : TRANSFER_OUTCOME_COUNT;
 }
 
 void rounds_keys(const struct rounds *rounds, uint32_t prompt, uint32_t count,
@@ -133,14 +148,14 @@ void rounds_finish(struct rounds *rounds)
 {
 	uint32_t i;
 
-	for (i = 0; i < rounds->plan->row_count; i++) {
-		const struct sched_row row = rounds->plan->rows[i];
+	for (i = 0; i < rounds->plan->pass_count; i++) {
+		const struct sched_pass pass = rounds->plan->passes[i];
 
-		sched_finished(rounds->sched, row.request, &rounds->results[row.id]);
-		KVS_ASSERT_CMP(rounds->results[row.id].id, ==, row.id);
-		KVS_ASSERT_CMP(rounds->results[row.id].token_count, ==, row.token_count);
-		check_sums(&rounds->results[row.id]);
-		rounds->finished[row.id]++;
+		sched_finished(rounds->sched, pass.request, &rounds->results[pass.id]);
+		KVS_ASSERT_CMP(rounds->results[pass.id].id, ==, pass.id);
+		KVS_ASSERT_CMP(rounds->results[pass.id].token_count, ==, pass.token_count);
+		check_sums(&rounds->results[pass.id]);
+		rounds->finished[pass.id]++;
 	}
 	sched_audit(rounds->sched);
 }

@@ -22,7 +22,7 @@
 #define ROUNDS_HOLD 1000u
 #define ROUNDS_CREDITS 8u
 #define ROUNDS_REQUESTS 4u
-#define ROUNDS_COPIES (3 * ROUNDS_REQUESTS)
+#define ROUNDS_COPIES (SCHED_COPIES_A_REQUEST * ROUNDS_REQUESTS)
 
 struct rounds {
 	struct sched_options     options;
@@ -45,7 +45,13 @@ struct rounds {
 struct sched_options rounds_options(uint32_t device_blocks, uint32_t host_blocks, bool with_store);
 
 void rounds_open(struct rounds *rounds, const struct sched_options *options);
+/* The same with rounds_options() as they come. */
+void rounds_start(struct rounds *rounds, uint32_t device_blocks, uint32_t host_blocks,
+		  bool with_store);
 void rounds_close(struct rounds *rounds);
+
+/* The outcome of a request for which the store was considered; TRANSFER_OUTCOME_COUNT for another. */
+enum transfer_outcome rounds_outcome(const struct rounds *rounds, uint64_t id);
 
 /* The keys of a prompt's first pages. */
 void rounds_keys(const struct rounds *rounds, uint32_t prompt, uint32_t count,
@@ -57,7 +63,7 @@ struct coord_probe rounds_held(const struct rounds *rounds, uint32_t prompt);
 /* The request's slot. */
 uint32_t rounds_submit(struct rounds *rounds, uint64_t id, uint32_t prompt, uint32_t token_count);
 
-/* One round; its copies fenced; its rows computed, their results checked to add up; all three. */
+/* One round; its copies fenced; its passes done, their results checked to add up; all three. */
 void rounds_next(struct rounds *rounds);
 void rounds_fence(struct rounds *rounds);
 void rounds_finish(struct rounds *rounds);
@@ -93,8 +99,8 @@ bool rounds_at_rest(const struct rounds *rounds);
 
 /*
  * One random round: perhaps a new request, perhaps its abort, some of the open ops answered and
- * some of the open copies fenced in random order, answers in random parts, time passing, rows
- * computed at once.
+ * some of the open copies fenced in random order, answers in random parts, time passing, passes
+ * done at once.
  */
 void rounds_traffic(struct rounds *rounds, struct prng *prng);
 

@@ -21,7 +21,7 @@ void rig_open(struct rig *rig, const struct transfer_limits *limits, uint32_t ho
 	KVS_ASSERT_CMP(host_blocks, <=, RIG_HOST_MAX);
 	KVS_ASSERT_CMP(limits->keys_max, <=, RIG_KEYS_MAX);
 	*rig = (struct rig){ .now_ns = 1 };
-	KVS_ASSERT(arena_open_with(bytes, ARENA_LAZY, &rig->arena, NULL) == 0);
+	KVS_ASSERT(arena_open(bytes, ARENA_LAZY, &rig->arena, NULL) == 0);
 	KVS_ASSERT(arena_carve(rig->arena, RIG_BLOCK_BYTES, host_blocks, &rig->part, NULL) == 0);
 	KVS_ASSERT(coord_open(&rig->coord, &options, NULL) == 0);
 	KVS_ASSERT(transfer_open(&rig->transfer, limits, &rig->coord, &rig->part, NULL) == 0);
@@ -57,10 +57,11 @@ void rig_audit(struct rig *rig)
 
 	transfer_audit(&rig->transfer);
 	coord_audit(&rig->coord);
-	for (block = 0; block < rig->part.block_count; block++)
+	for (block = 0; block < rig->part.block_count; block++) {
 		KVS_ASSERT_CMP(pool_refs(&host->pool, block), ==,
 			       stratum_published(host, block) + ticket_refs(rig, block) +
 				       rig->pins[block]);
+	}
 }
 
 static uint32_t publish(struct stratum *stratum, uint32_t number)
@@ -129,15 +130,15 @@ void rig_round_of(struct rig *rig, struct fact fact)
 
 uint64_t rig_read(struct rig *rig, uint32_t request, uint32_t first, uint32_t count)
 {
-	struct kvs_key keys[RIG_HOST_MAX];
-	uint64_t       lease_id = 0;
-	uint32_t       i;
+	struct kvs_key        keys[RIG_HOST_MAX];
+	enum transfer_outcome reason;
+	uint64_t              lease_id = 0;
+	uint32_t              i;
 
 	KVS_ASSERT_CMP(count, <=, RIG_HOST_MAX);
 	for (i = 0; i < count; i++)
 		keys[i] = key_of(first + i);
-	KVS_ASSERT_CMP(transfer_read(&rig->transfer, request, keys, count, &lease_id), ==,
-		       TRANSFER_READY);
+	KVS_ASSERT(transfer_read(&rig->transfer, request, keys, count, &lease_id, &reason));
 	rig_audit(rig);
 	return lease_id;
 }

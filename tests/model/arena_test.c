@@ -32,7 +32,7 @@ static void reopen(struct world *world, size_t bytes)
 	const struct arena_report *report;
 
 	arena_close(world->arena);
-	KVS_ASSERT(arena_open_with(bytes, ARENA_LAZY, &world->arena, NULL) == 0);
+	KVS_ASSERT(arena_open(bytes, ARENA_LAZY, &world->arena, NULL) == 0);
 	report = arena_report(world->arena);
 	KVS_ASSERT_CMP(report->bytes, >=, bytes);
 	free(world->owned);
@@ -56,10 +56,7 @@ static size_t offset_of(const struct world *world, const void *ptr)
 	return (size_t)((const uint8_t *)ptr - (uint8_t *)arena_slice(world->arena, 0).ptr);
 }
 
-/*
- * The first offset at or after `from` where a block may lie: a whole number of strides into its
- * slice.
- */
+/* The first offset at or after `from` where a block may lie: a whole number of strides into its slice. */
 static size_t next_place(size_t from, size_t stride)
 {
 	const size_t slice = from / ARENA_SLICE_BYTES * ARENA_SLICE_BYTES;
@@ -189,24 +186,4 @@ static void world_close(void *arg)
 	free(world);
 }
 
-static void blocks_have_one_owner_and_one_slice(void **state)
-{
-	static const struct prop prop = { .name = "arena",
-					  .kinds = kinds,
-					  .kind_count = ARRAY_COUNT(kinds),
-					  .list_count = 20,
-					  .op_count = 60,
-					  .open = world_open,
-					  .step = world_step,
-					  .close = world_close };
-
-	(void)state;
-	assert_true(prop_run(&prop));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(blocks_have_one_owner_and_one_slice) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PROP_MAIN("arena", blocks_have_one_owner_and_one_slice, 20, 60, world_close)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two bitmaps against two arrays of booleans, bit by bit; every bit count, whole words and not. */
+/* A bitmap against an array of booleans, bit by bit; every bit count, whole words and not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,20 +16,17 @@
 #define BITS 200
 
 struct world {
-	uint64_t words[2][4];
-	bool     bits[2][256];
+	uint64_t words[4];
+	bool     bits[256];
 };
 
 /* Over all words: bits past BITS must stay as they are, too. */
 static void compare(const struct world *world)
 {
-	size_t which, i;
+	size_t i;
 
-	for (which = 0; which < 2; which++) {
-		for (i = 0; i < 256; i++)
-			KVS_ASSERT_CMP(bits_test(world->words[which], i), ==,
-				       world->bits[which][i]);
-	}
+	for (i = 0; i < 256; i++)
+		KVS_ASSERT_CMP(bits_test(world->words, i), ==, world->bits[i]);
 }
 
 static size_t first_with(const bool *bits, size_t from, size_t count, bool value)
@@ -44,13 +41,13 @@ static size_t first_with(const bool *bits, size_t from, size_t count, bool value
 /* All that reads, over the first count bits, from a copy with no word to spare. */
 static void compare_reads(const struct world *world, size_t from, size_t count)
 {
-	const bool *const bits = world->bits[0];
+	const bool *const bits = world->bits;
 	uint64_t *const   words = malloc(bits_words(count) * sizeof(*words) + (count == 0));
 	size_t            total = 0;
 	size_t            i;
 
 	KVS_ASSERT(words);
-	memcpy(words, world->words[0], bits_words(count) * sizeof(*words));
+	memcpy(words, world->words, bits_words(count) * sizeof(*words));
 	for (i = 0; i < count; i++)
 		total += bits[i];
 	KVS_ASSERT_CMP(bits_count(words, count), ==, total);
@@ -69,57 +66,19 @@ static void *world_open(void)
 	return world;
 }
 
-enum { SET, CLEAR, ZERO, FILL, AND, OR, MINUS, SWAP, READ };
+enum { SET, CLEAR, FILL, READ };
 
-static const struct prop_kind kinds[] = { { "SET", 20 },  { "CLEAR", 20 }, { "ZERO", 1 },
-					  { "FILL", 2 },  { "AND", 1 },    { "OR", 1 },
-					  { "MINUS", 1 }, { "SWAP", 9 },   { "READ", 20 } };
+static const struct prop_kind kinds[] = {
+	{ "SET", 20 }, { "CLEAR", 30 }, { "FILL", 1 }, { "READ", 20 }
+};
 
-/* One bit of the model after an operation over a range that holds it. */
-static bool expected(uint32_t kind, bool target, bool source)
-{
-	switch (kind) {
-	case ZERO:
-		return false;
-	case FILL:
-		return true;
-	case AND:
-		return target && source;
-	case OR:
-		return target || source;
-	case MINUS:
-		return target && !source;
-	default:
-		return target;
-	}
-}
-
-static void apply_range(struct world *world, uint32_t kind, size_t count)
+static void fill(struct world *world, size_t count)
 {
 	size_t i;
 
+	bits_fill(world->words, count);
 	for (i = 0; i < count; i++)
-		world->bits[0][i] = expected(kind, world->bits[0][i], world->bits[1][i]);
-	if (kind == ZERO)
-		bits_zero(world->words[0], count);
-	else if (kind == FILL)
-		bits_fill(world->words[0], count);
-	else if (kind == AND)
-		bits_and(world->words[0], world->words[1], count);
-	else if (kind == OR)
-		bits_or(world->words[0], world->words[1], count);
-	else
-		bits_minus(world->words[0], world->words[1], count);
-}
-
-static void swap(struct world *world)
-{
-	struct world before = *world;
-
-	memcpy(world->words[0], before.words[1], sizeof(before.words[0]));
-	memcpy(world->words[1], before.words[0], sizeof(before.words[0]));
-	memcpy(world->bits[0], before.bits[1], sizeof(before.bits[0]));
-	memcpy(world->bits[1], before.bits[0], sizeof(before.bits[0]));
+		world->bits[i] = true;
 }
 
 static void world_step(void *arg, const struct prop_op *op)
@@ -128,39 +87,17 @@ static void world_step(void *arg, const struct prop_op *op)
 	const size_t        bit = op->arg[0] % 256;
 
 	if (op->kind == SET) {
-		bits_set(world->words[0], bit);
-		world->bits[0][bit] = true;
+		bits_set(world->words, bit);
+		world->bits[bit] = true;
 	} else if (op->kind == CLEAR) {
-		bits_clear(world->words[0], bit);
-		world->bits[0][bit] = false;
-	} else if (op->kind == SWAP) {
-		swap(world);
+		bits_clear(world->words, bit);
+		world->bits[bit] = false;
 	} else if (op->kind == READ) {
 		compare_reads(world, op->arg[0] % 257, op->arg[1] % 257);
 	} else {
-		apply_range(world, op->kind, op->arg[0] % (BITS + 1));
+		fill(world, op->arg[0] % (BITS + 1));
 	}
 	compare(world);
 }
 
-static void bitmaps_are_arrays_of_booleans(void **state)
-{
-	static const struct prop prop = { .name = "bits",
-					  .kinds = kinds,
-					  .kind_count = ARRAY_COUNT(kinds),
-					  .list_count = 60,
-					  .op_count = 500,
-					  .open = world_open,
-					  .step = world_step,
-					  .close = free };
-
-	(void)state;
-	assert_true(prop_run(&prop));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(bitmaps_are_arrays_of_booleans) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PROP_MAIN("bits", bitmaps_are_arrays_of_booleans, 60, 500, free)

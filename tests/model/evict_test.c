@@ -148,10 +148,7 @@ static uint32_t small_victim(struct world *w, uint32_t pins)
 	return SLOT_NONE;
 }
 
-/*
- * Rounds over the main queue: each lets who has uses left go to the end, one poorer; the fourth
- * finds none.
- */
+/* Each round over the main queue sends who has uses left to the end, one poorer; the fourth finds none. */
 static uint32_t main_victim(struct world *w, uint32_t pins)
 {
 	struct queue *queue = &w->queues[1];
@@ -182,7 +179,21 @@ static uint32_t model_victim(struct world *w, uint32_t pins)
 		slot = small_victim(w, pins);
 	if (slot == SLOT_NONE)
 		slot = main_victim(w, pins);
-	return slot == SLOT_NONE ? small_victim(w, pins) : slot;
+	if (slot == SLOT_NONE)
+		slot = small_victim(w, pins);
+	return slot == SLOT_NONE ? main_victim(w, pins) : slot;
+}
+
+/* Whatever the policy: who counts on a victim that may go must get one. */
+static bool any_may_go(const struct world *w, uint32_t pins)
+{
+	uint32_t slot;
+
+	for (slot = 0; slot < SLOTS; slot++) {
+		if (w->present[slot] && !is_pinned(pins, slot))
+			return true;
+	}
+	return false;
 }
 
 static void model_remove(struct world *w, uint32_t slot)
@@ -199,10 +210,12 @@ static bool may_go(void *ctx, uint32_t slot)
 
 static bool take_victim(struct world *w, uint32_t pins)
 {
+	const bool     any = any_may_go(w, pins);
 	const uint32_t expected = model_victim(w, pins);
 	const uint32_t slot = evict_victim(w->evict, pins ? may_go : NULL, &pins);
 
 	KVS_ASSERT_CMP(slot, ==, expected);
+	KVS_ASSERT_CMP(slot != SLOT_NONE, ==, any);
 	if (slot != SLOT_NONE)
 		model_remove(w, slot);
 	return slot != SLOT_NONE;
@@ -216,9 +229,10 @@ static void settle_some(struct world *w, uint64_t seed)
 
 	prng_seed(&prng, seed);
 	count = (uint32_t)prng_below(&prng, SLOTS);
-	for (i = 0; i < count; i++)
+	for (i = 0; i < count; i++) {
 		chain[i] = prng_chance(&prng, 1, 10) ? SLOT_NONE
 						     : (uint32_t)prng_below(&prng, SLOTS);
+	}
 	evict_settle(w->evict, chain, count);
 	model_settle(w, chain, count);
 }

@@ -90,9 +90,10 @@ static void compare(const struct world *world)
 
 	compare_list(world, 0);
 	compare_list(world, 1);
-	for (slot = 0; slot < SLOTS; slot++)
+	for (slot = 0; slot < SLOTS; slot++) {
 		KVS_ASSERT_CMP(list_is_linked(world->links, slot), ==,
 			       in_order(world, 0, slot) || in_order(world, 1, slot));
+	}
 }
 
 static void push(struct world *world, uint32_t which, uint32_t slot, bool at_head)
@@ -147,24 +148,4 @@ static void world_step(void *arg, const struct prop_op *op)
 	compare(world);
 }
 
-static void lists_keep_order(void **state)
-{
-	static const struct prop prop = { .name = "list",
-					  .kinds = kinds,
-					  .kind_count = ARRAY_COUNT(kinds),
-					  .list_count = 40,
-					  .op_count = 500,
-					  .open = world_open,
-					  .step = world_step,
-					  .close = free };
-
-	(void)state;
-	assert_true(prop_run(&prop));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(lists_keep_order) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PROP_MAIN("list", lists_keep_order, 40, 500, free)

@@ -142,24 +142,4 @@ static void world_close(void *arg)
 	free(world);
 }
 
-static void the_map_finds_what_is_there(void **state)
-{
-	static const struct prop prop = { .name = "map",
-					  .kinds = kinds,
-					  .kind_count = ARRAY_COUNT(kinds),
-					  .list_count = 40,
-					  .op_count = 400,
-					  .open = world_open,
-					  .step = world_step,
-					  .close = world_close };
-
-	(void)state;
-	assert_true(prop_run(&prop));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(the_map_finds_what_is_there) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PROP_MAIN("map", the_map_finds_what_is_there, 40, 400, world_close)

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The harness itself, on a room with a planted bug: it must find it, shrink it, and leave right
- * rooms alone.
- */
+/* The harness itself, on a room with a planted bug: found, shrunk, and right rooms are left alone. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -28,9 +28,10 @@ static void compare(struct world *world)
 
 	KVS_ASSERT_CMP(world->ring.count, ==, world->count);
 	KVS_ASSERT_CMP(ring_full(&world->ring), ==, world->count == world->ring.capacity);
-	for (i = 0; i < world->count; i++)
+	for (i = 0; i < world->count; i++) {
 		KVS_ASSERT(memcmp(ring_at(&world->ring, i), world->items[i],
 				  world->ring.item_bytes) == 0);
+	}
 }
 
 static void reopen(struct world *world, const struct prop_op *op)
@@ -105,24 +106,4 @@ static void world_close(void *arg)
 	free(world);
 }
 
-static void ring_is_a_fifo(void **state)
-{
-	static const struct prop prop = { .name = "ring",
-					  .kinds = kinds,
-					  .kind_count = ARRAY_COUNT(kinds),
-					  .list_count = 40,
-					  .op_count = 600,
-					  .open = world_open,
-					  .step = world_step,
-					  .close = world_close };
-
-	(void)state;
-	assert_true(prop_run(&prop));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(ring_is_a_fifo) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PROP_MAIN("ring", ring_is_a_fifo, 40, 600, world_close)

@@ -108,24 +108,4 @@ static void world_close(void *arg)
 	free(world);
 }
 
-static void slots_hand_out_the_lowest(void **state)
-{
-	static const struct prop prop = { .name = "slots",
-					  .kinds = kinds,
-					  .kind_count = ARRAY_COUNT(kinds),
-					  .list_count = 40,
-					  .op_count = 500,
-					  .open = world_open,
-					  .step = world_step,
-					  .close = world_close };
-
-	(void)state;
-	assert_true(prop_run(&prop));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(slots_hand_out_the_lowest) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PROP_MAIN("slots", slots_hand_out_the_lowest, 40, 500, world_close)

@@ -254,24 +254,4 @@ static void world_close(void *arg)
 	free(world);
 }
 
-static void two_strata_behave_as_lists(void **state)
-{
-	static const struct prop prop = { .name = "stratum",
-					  .kinds = kinds,
-					  .kind_count = ARRAY_COUNT(kinds),
-					  .list_count = 100,
-					  .op_count = 400,
-					  .open = world_open,
-					  .step = world_step,
-					  .close = world_close };
-
-	(void)state;
-	assert_true(prop_run(&prop));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(two_strata_behave_as_lists) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PROP_MAIN("stratum", two_strata_behave_as_lists, 100, 400, world_close)

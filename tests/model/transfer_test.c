@@ -121,9 +121,10 @@ static void check(struct world *world)
 			check_blocks(world, &world->flights[i], owners);
 	}
 	KVS_ASSERT_CMP(world->rig.transfer.quarantined, ==, stuck_count(world));
-	for (i = 0; i < world->lease_count; i++)
+	for (i = 0; i < world->lease_count; i++) {
 		KVS_ASSERT_CMP(world->leases[i].waiting, ==,
 			       flight_of(world, world->leases[i].id) != NULL);
+	}
 }
 
 /* --- outputs ------------------------------------------------------------- */
@@ -307,7 +308,8 @@ static void read_keys(struct world *world, uint32_t first, uint32_t count)
 {
 	struct kvs_key        keys[KEYS];
 	uint64_t              lease_id;
-	enum transfer_outcome outcome;
+	enum transfer_outcome reason;
+	bool                  read;
 	uint32_t              i;
 
 	/* The caller asks beyond its local prefix. */
@@ -318,13 +320,15 @@ static void read_keys(struct world *world, uint32_t first, uint32_t count)
 		return;
 	for (i = 0; i < count; i++)
 		keys[i] = key_of(first + i);
-	outcome = transfer_read(&world->rig.transfer, world->lease_count, keys, count, &lease_id);
+	read = transfer_read(&world->rig.transfer, world->lease_count, keys, count, &lease_id,
+			     &reason);
 	world->read_count++;
-	KVS_ASSERT_CMP(outcome == TRANSFER_QUARANTINE, ==, stuck_count(world) > 0);
-	if (outcome == TRANSFER_READY)
+	KVS_ASSERT_CMP(!read && reason == TRANSFER_QUARANTINE, ==, stuck_count(world) > 0);
+	if (read) {
 		world->leases[world->lease_count++] =
 			(struct lease){ .id = lease_id, .waiting = true, .held = true };
-	absorb(world, outcome == TRANSFER_READY);
+	}
+	absorb(world, read);
 }
 
 /* The from-th of what is in a phase, counted round; NULL when nothing is. */
@@ -372,11 +376,12 @@ static void answer(struct world *world, const struct prop_op *op)
 	if (!flight)
 		return;
 	flight->phase = ANSWERED;
-	if (op->kind == REFUSED)
+	if (op->kind == REFUSED) {
 		flight->fact = rig_refused(&flight->op, OP_REASON_QUEUE);
-	else
+	} else {
 		flight->fact = rig_fact(&flight->op, op->kind == WHOLE ? RIG_ALL_ROWS : op->arg[1],
 					op->kind != UNRETIRED);
+	}
 }
 
 static void notice(struct world *world, uint32_t from)
@@ -442,15 +447,16 @@ static void world_step(void *arg, const struct prop_op *op)
 {
 	struct world *const world = arg;
 
-	if (op->kind == READ)
+	if (op->kind == READ) {
 		read_keys(world, op->arg[0] % KEYS, 1 + op->arg[1] % 8);
-	else if (op->kind <= UNRETIRED)
+	} else if (op->kind <= UNRETIRED) {
 		answer(world, op);
-	else if (op->kind == TICK)
+	} else if (op->kind == TICK) {
 		tick(world, op->arg[0] % 20,
 		     op->arg[1] % 4 == 0 ? pick_lease(world, op->arg[1] / 4) : NULL);
-	else
+	} else {
 		step_local(world, op);
+	}
 	check(world);
 }
 
@@ -498,26 +504,4 @@ static void world_close(void *arg)
 	free(world);
 }
 
-static void whatever_comes_every_reference_goes_home(void **state)
-{
-	static const struct prop prop = { .name = "transfer",
-					  .kinds = kinds,
-					  .kind_count = ARRAY_COUNT(kinds),
-					  .list_count = 200,
-					  .op_count = 600,
-					  .open = world_open,
-					  .step = world_step,
-					  .close = world_close };
-
-	(void)state;
-	assert_true(prop_run(&prop));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(whatever_comes_every_reference_goes_home)
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PROP_MAIN("transfer", whatever_comes_every_reference_goes_home, 200, 600, world_close)

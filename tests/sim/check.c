@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The invariants, by the names of the design: from the ledger's view and the rooms' own audits,
- * after every step.
+ * The invariants, by their names in docs/ARCHITECTURE.md: from the ledger's view and the rooms' own
+ * audits, after every step.
  *
  * The rooms are looked into, never asked: what they say of themselves is compared with what the
  * world did.
@@ -97,9 +97,10 @@ static void settle(struct sim *sim, struct sim_op *op)
 	uint32_t i;
 
 	for (i = 0; op->kind == OP_GET && op->detached && i < op->page_count; i++) {
-		if (published_by_op(sim, op->blocks[i], op->pages[i]))
+		if (published_by_op(sim, op->blocks[i], op->pages[i])) {
 			FAIL("never-late", "op %" PRIu64 " was given up, and published page %u",
 			     op->op_id, op->pages[i]);
+		}
 	}
 	if (!op->in_doubt)
 		*op = (struct sim_op){ 0 };
@@ -122,9 +123,10 @@ static void check_wakes(struct sim *sim)
 		if (!request->live || request->aborting || request->running)
 			FAIL("never-late", "slot %u is woken, and does not wait", wake->request);
 		if (wake->outcome == TRANSFER_READY && deadline != UINT64_MAX &&
-		    sim->world.now - request->asked >= deadline)
+		    sim->world.now - request->asked >= deadline) {
 			FAIL("never-late", "request %" PRIu64 " got its blocks on its deadline",
 			     request->id);
+		}
 	}
 }
 
@@ -163,10 +165,7 @@ static void check_host_pins(struct sim *sim)
 	uint32_t                     refs[64] = { 0 };
 	uint32_t                     i, j;
 
-	/*
-	 * D2H tickets begun since the last round are not in a plan yet: nobody out here knows their
-	 * blocks.
-	 */
+	/* D2H tickets begun since the last round are in no plan yet: nobody out here knows their blocks. */
 	if (sched_load(sim->sched).copies != sim->copy_count)
 		return;
 	KVS_ASSERT_CMP(sim->host.block_count, <=, ARRAY_COUNT(refs));
@@ -181,9 +180,10 @@ static void check_host_pins(struct sim *sim)
 	for (i = 0; i < sim->host.block_count; i++) {
 		const uint32_t expected = refs[i] + stratum_published(host, i);
 
-		if (pool_refs(&host->pool, i) != expected)
+		if (pool_refs(&host->pool, i) != expected) {
 			FAIL("one-state", "host block %u has %u pins; its holders have %u", i,
 			     pool_refs(&host->pool, i), expected);
+		}
 	}
 }
 
@@ -202,26 +202,26 @@ static void check_open_ops(struct sim *sim)
 		for (j = 0; j < op->page_count; j++) {
 			const uint32_t block = op->blocks[j];
 
-			if (op->kind == OP_GET && stratum_published(host, block))
+			if (op->kind == OP_GET && stratum_published(host, block)) {
 				FAIL("never-early",
 				     "host block %u is published; op %" PRIu64 " may write it",
 				     block, op->op_id);
+			}
 			if (!ticket || ticket->block_count != op->page_count ||
-			    ticket->blocks[j] != block || pool_refs(&host->pool, block) == 0)
+			    ticket->blocks[j] != block || pool_refs(&host->pool, block) == 0) {
 				FAIL("quarantine",
 				     "host block %u is given back; op %" PRIu64 " may touch it",
 				     block, op->op_id);
+			}
 		}
 	}
-	if (sim->exec.stuck_count != sim->doubts)
+	if (sim->exec.stuck_count != sim->doubts) {
 		FAIL("quarantine", "the executor has %u ops in doubt; the world has %u",
 		     sim->exec.stuck_count, sim->doubts);
+	}
 }
 
-/*
- * One row of every published block a step: all rows come round, and a stray write hits all of a
- * block.
- */
+/* One row of every published block a step: all rows come round, and a stray write hits all of a block. */
 static void check_published(struct sim *sim, const struct stratum *stratum)
 {
 	const uint32_t row = (uint32_t)(sim->world.step % BLOCK_ROWS);
@@ -251,9 +251,10 @@ static void check_queries(struct sim *sim)
 
 	for (i = 0; i < transfer->limits.op_credits; i++) {
 		if (transfer->tickets[i].state == TICKET_QUERY &&
-		    transfer->tickets[i].block_count > 0)
+		    transfer->tickets[i].block_count > 0) {
 			FAIL("pure-query", "op %" PRIu64 " holds blocks",
 			     transfer->tickets[i].op.op_id);
+		}
 	}
 }
 
@@ -296,10 +297,11 @@ void check_rest(struct sim *sim)
 	for (i = 0; i < OPS_MAX; i++)
 		doubtful += sim->ops[i].in_doubt ? sim->ops[i].page_count : 0;
 	if (transfer->host_refs != doubtful || transfer->quarantined != sim->doubts ||
-	    transfer->slots.busy_count != sim->doubts || sim->exec.slots.busy_count != sim->doubts)
+	    transfer->slots.busy_count != sim->doubts || sim->exec.slots.busy_count != sim->doubts) {
 		FAIL("credits",
 		     "at rest %u host references and %u tickets are out; %u and %u are in doubt",
 		     transfer->host_refs, transfer->slots.busy_count, doubtful, sim->doubts);
+	}
 	for (i = 0; i < coord->device.pool.block_count; i++) {
 		if (pool_refs(&coord->device.pool, i) != stratum_published(&coord->device, i))
 			FAIL("locks-home", "at rest device block %u is still held", i);

@@ -10,10 +10,7 @@
 
 /* --- clients ---------------------------------------------------------------------------------- */
 
-/*
- * A path down the tree, rather long; three of four children are the first, so that prefixes meet
- * again.
- */
+/* A path down the tree, rather long; three of four children are the first, so that prefixes meet again. */
 static void draw_prompt(struct sim *sim, struct sim_request *request, int32_t *tokens)
 {
 	const uint32_t some = (uint32_t)world_draw(&sim->world, sim->options.page_max);
@@ -94,40 +91,43 @@ static void forward_end(void *context, uint64_t slot)
 	struct sched_result       result;
 	uint32_t                  i;
 
-	for (i = 0; i < request->page_count; i++)
+	for (i = 0; i < request->page_count; i++) {
 		check_block(sim, "one-state", sim_device_block(sim, request->table[i]),
 			    request->pages[i]);
+	}
 	NOTE("request %" PRIu64 " finished", request->id);
 	sched_finished(sim->sched, (uint32_t)slot, &result);
 	count(sim, request, &result);
 	request->live = false;
 }
 
-static void forward(struct sim *sim, const struct sched_row *row)
+static void forward(struct sim *sim, const struct sched_pass *pass)
 {
-	struct sim_request *const request = &sim->requests[row->request];
+	struct sim_request *const request = &sim->requests[pass->request];
 	uint32_t                  i;
 
-	if (!request->live || request->running || request->aborting || request->id != row->id)
-		FAIL("one-done", "slot %u runs, and should not", row->request);
-	if (row->page_count != request->page_count || row->device_pages > row->hit_pages ||
-	    (uint64_t)row->hit_pages * PAGE_TOKENS >= request->token_count)
-		FAIL("legal-boundary", "request %" PRIu64 " restores %u of %u pages", row->id,
-		     row->hit_pages, row->page_count);
-	NOTE("request %" PRIu64 " runs: %u pages of the device, %u restored, %u in all", row->id,
-	     row->device_pages, row->hit_pages - row->device_pages, row->page_count);
+	if (!request->live || request->running || request->aborting || request->id != pass->id)
+		FAIL("one-done", "slot %u runs, and should not", pass->request);
+	if (pass->page_count != request->page_count || pass->device_pages > pass->hit_pages ||
+	    (uint64_t)pass->hit_pages * PAGE_TOKENS >= request->token_count) {
+		FAIL("legal-boundary", "request %" PRIu64 " restores %u of %u pages", pass->id,
+		     pass->hit_pages, pass->page_count);
+	}
+	NOTE("request %" PRIu64 " runs: %u pages of the device, %u restored, %u in all", pass->id,
+	     pass->device_pages, pass->hit_pages - pass->device_pages, pass->page_count);
 	request->running = true;
-	for (i = 0; i < row->page_count; i++) {
-		void *const block = sim_device_block(sim, row->table[i]);
+	for (i = 0; i < pass->page_count; i++) {
+		void *const block = sim_device_block(sim, pass->table[i]);
 
-		request->table[i] = row->table[i];
-		if (i < row->hit_pages)
+		request->table[i] = pass->table[i];
+		if (i < pass->hit_pages) {
 			check_block(sim, "miss-is-safe", block, request->pages[i]);
-		else
+		} else {
 			oracle_fill(block, request->pages[i],
 				    ++sim->oracle.computed[request->pages[i]]);
+		}
 	}
-	world_after(&sim->world, sim_delay(sim, sim->work_ticks), forward_end, row->request);
+	world_after(&sim->world, sim_delay(sim, sim->work_ticks), forward_end, pass->request);
 }
 
 /* --- the round -------------------------------------------------------------------------------- */
@@ -162,9 +162,10 @@ static void dispatch(struct sim *sim, const struct op *op)
 	NOTE("op %" PRIu64 ": %s of %u keys%s", op->op_id, op_kind_name(op->kind), op->key_count,
 	     rc < 0 ? ", refused" : "");
 	if (rc == 0) {
-		if (sim->doubts > 0)
+		if (sim->doubts > 0) {
 			FAIL("quarantine", "op %" PRIu64 " was taken while bytes are in doubt",
 			     op->op_id);
+		}
 		actors_wake(sim, exec_class_of(op->kind));
 		return;
 	}
@@ -191,8 +192,8 @@ void engine_round(void *context, uint64_t unused)
 		dispatch(sim, &plan->ops[i]);
 	for (i = 0; i < plan->copy_count; i++)
 		actors_copy(sim, plan->copies[i]);
-	for (i = 0; i < plan->row_count; i++)
-		forward(sim, &plan->rows[i]);
+	for (i = 0; i < plan->pass_count; i++)
+		forward(sim, &plan->passes[i]);
 	/* Quarantine ends all puts: candidates would wait for ever, so a stop lets them go. */
 	if (sim->faults.stopped && sched_quarantined(sim->sched))
 		sched_discard_backups(sim->sched);

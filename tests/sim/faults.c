@@ -18,13 +18,11 @@ void faults_draw(struct sim *sim)
 	int                fault;
 
 	for (fault = 0; fault < FAULT_COUNT; fault++) {
-		/*
-		 * Weights of any order of magnitude: rare faults meet in other ways than frequent
-		 * ones.
-		 */
-		if (prng_chance(prng, 1, 2))
+		/* Weights of any order of magnitude: rare faults meet in other ways than frequent ones. */
+		if (prng_chance(prng, 1, 2)) {
 			sim->faults.weight[fault] = (uint32_t)world_draw(
 				&sim->world, UINT64_C(4) << world_draw(&sim->world, 8));
+		}
 		if (sim->faults.weight[fault] > 0)
 			NOTE("fault %s: %u of 1024", names[fault], sim->faults.weight[fault]);
 	}
@@ -82,9 +80,10 @@ static void check_read(struct sim *sim, const struct kvs_key *key, const struct 
 	const uint32_t page = oracle_page(&sim->oracle, key);
 
 	check_block(sim, "create-only", span->ptr, page);
-	if (oracle_generation(span->ptr) != sim->oracle.stored[page])
+	if (oracle_generation(span->ptr) != sim->oracle.stored[page]) {
 		FAIL("create-only", "the store has generation %u of page %u; %u was put",
 		     oracle_generation(span->ptr), page, sim->oracle.stored[page]);
+	}
 }
 
 static enum kvs_result get_one(struct faulty_store *faulty, const struct kvs_key *key,

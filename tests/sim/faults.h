@@ -34,7 +34,7 @@ enum fault {
 #define FAULT(name, text) name,
 	FAULTS(FAULT)
 #undef FAULT
-		FAULT_COUNT
+	FAULT_COUNT
 };
 
 struct sim;

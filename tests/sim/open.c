@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A run from its seed: sizes small enough that everything is short of something, faults for a
- * while, then rest.
- */
+/* A run from its seed: everything is short of something, faults for a while, then rest. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,7 +76,7 @@ static void open_system(struct sim *sim)
 	struct kvs_error         error;
 
 	must(sim,
-	     arena_open_with(arena_part_bytes(BLOCK_BYTES, host_blocks), ARENA_LAZY, &sim->arena,
+	     arena_open(arena_part_bytes(BLOCK_BYTES, host_blocks), ARENA_LAZY, &sim->arena,
 			     &error),
 	     &error);
 	must(sim, arena_carve(sim->arena, BLOCK_BYTES, host_blocks, &sim->host, &error), &error);
@@ -141,9 +138,10 @@ static void come_to_rest(struct sim *sim)
 	if (prng_chance(&sim->world.prng, 1, 2))
 		actors_speak(sim);
 	while (!sim_at_rest(sim)) {
-		if (sim->world.step == limit)
+		if (sim->world.step == limit) {
 			FAIL("locks-home", "not at rest %u steps after the last fault",
 			     SIM_REST_STEPS);
+		}
 		world_step(&sim->world);
 		check_step(sim);
 	}
@@ -162,9 +160,10 @@ uint64_t sim_run(uint64_t seed, uint64_t steps, bool loud, struct covers *covers
 		check_step(&sim);
 	}
 	come_to_rest(&sim);
-	if (heap_bytes() != heap)
+	if (heap_bytes() != heap) {
 		world_fail(&sim.world, "flat", "the heap has %zu bytes in use; it had %zu",
 			   heap_bytes(), heap);
+	}
 	sim_close(&sim);
 	return sim.world.hash;
 }

@@ -88,16 +88,17 @@ static const char *describe(uint32_t page, uint32_t place, const struct row *row
 
 	for (i = 0; i < BLOCK_ROWS && row->seal != row_of(row->origin, i).seal; i++)
 		;
-	if (i == BLOCK_ROWS)
+	if (i == BLOCK_ROWS) {
 		snprintf(sentence, sizeof(sentence), "row %u of page %u holds bytes nobody wrote",
 			 place, page);
-	else if (from == PAGE_NONE)
+	} else if (from == PAGE_NONE) {
 		snprintf(sentence, sizeof(sentence), "row %u of page %u was overwritten by op %u",
 			 place, page, generation);
-	else
+	} else {
 		snprintf(sentence, sizeof(sentence),
 			 "row %u of page %u holds row %u of page %u, generation %u", place, page, i,
 			 from, generation);
+	}
 	return sentence;
 }
 

@@ -26,7 +26,7 @@ struct oracle {
 	struct prefix_hash   hash[PAGE_END];
 	struct kvs_key       key[PAGE_END];
 	uint32_t             computed[PAGE_END]; /* generations so far */
-	uint32_t stored[PAGE_END]; /* the generation that the store keeps, if it keeps the page */
+	uint32_t             stored[PAGE_END];   /* the generation in the store, if it keeps the page */
 };
 
 void oracle_init(struct oracle *oracle);

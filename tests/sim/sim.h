@@ -31,6 +31,7 @@
 #define SIM_REST_STEPS 2000u
 
 #define REQUESTS_MAX 6u
+#define COPIES_MAX (SCHED_COPIES_A_REQUEST * REQUESTS_MAX)
 #define OPS_MAX      64u
 #define WORKERS_MAX  3u /* a class */
 
@@ -70,16 +71,16 @@ struct sim_request {
 	uint32_t pages[PAGES_MAX];
 	uint32_t page_count;
 	uint64_t token_count;
-	uint64_t asked;     /* tick of its QUERY */
+	uint64_t asked; /* tick of its QUERY */
 	uint32_t table[PAGES_MAX];
 };
 
 struct sim_worker {
-	enum exec_class class;
-	bool        busy;
-	uint32_t    job;
-	struct op   op;
-	struct fact fact;
+	enum exec_class    class;
+	bool               busy;
+	uint32_t           job;
+	struct op          op;
+	struct fact        fact;
 	struct exec_report report;
 };
 
@@ -100,12 +101,12 @@ struct sim {
 	struct sim_op        ops[OPS_MAX];
 	struct sim_request   requests[REQUESTS_MAX];
 	uint64_t             next_request;
-	uint32_t             doubts;        /* ops in_doubt */
-	bool     copying[3 * REQUESTS_MAX]; /* tier tickets between submission and fence */
-	uint32_t copy_count;
-	uint64_t round_every; /* ticks between rounds, at most */
-	uint64_t submit_every;
-	uint64_t work_ticks; /* of a job, at most, without faults */
+	uint32_t             doubts;                    /* ops in_doubt */
+	bool                 copying[COPIES_MAX];       /* tier tickets between submission and fence */
+	uint32_t             copy_count;
+	uint64_t             round_every;               /* ticks between rounds, at most */
+	uint64_t             submit_every;
+	uint64_t             work_ticks;                /* of a job, at most, without faults */
 };
 
 /* --- open.c ----------------------------------------------------------------------------------- */

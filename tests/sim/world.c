@@ -10,10 +10,7 @@
 #include "base/digest.h"
 #include "sim.h"
 
-/*
- * The world of the run under way, for those who come without one: the panic hook and the
- * sanitizers.
- */
+/* The world of the run under way, for those who come without one: the panic hook and the sanitizers. */
 static struct world *watched;
 
 /* Present only where a sanitizer is linked in. */
@@ -33,12 +30,13 @@ static void report(struct world *world, const char *invariant, const char *sente
 		world->seed, world->step, world->now, count);
 	for (line = world->line_count - count; line < world->line_count; line++)
 		fprintf(stderr, "  %s\n", world->lines[line % HISTORY_LINES]);
-	if (world->steps_asked == SIM_STEPS)
+	if (world->steps_asked == SIM_STEPS) {
 		fprintf(stderr, "again: make replay SEED=0x%" PRIx64 "\n", world->seed);
-	else
+	} else {
 		fprintf(stderr,
 			"again: build/tests/sim/sim --seed 0x%" PRIx64 " --steps %" PRIu64 "\n",
 			world->seed, world->steps_asked);
+	}
 	fflush(NULL);
 }
 

@@ -6,6 +6,7 @@ this file are spelt in two pieces.
 """
 
 import dataclasses
+import itertools
 import re
 import typing
 
@@ -126,6 +127,33 @@ def trailing_blanks(file):
     return each_line(file.lines, r"[ \t]+$", "blanks at the end of the line{}")
 
 
+CONTROL = re.compile(r"(\t+)(?:} )?(?:else\b|(?:if|for|while)\b ?\()")
+
+# These rooms and their tests have still to follow.
+UNBRACED = ("src/exec/", "src/store/", "tests/unit/exec_")
+
+
+def braces(file):
+    """A body of several lines stands in braces, one statement or more."""
+    if not file.is_c or file.path.startswith(UNBRACED):
+        return
+    lines = file.code_lines
+    for start, line in enumerate(lines):
+        head = CONTROL.match(line)
+        if not head:
+            continue
+        end, depth = start, 0
+        while end < len(lines) - 1 and depth + lines[end].count("(") != lines[end].count(")"):
+            depth += lines[end].count("(") - lines[end].count(")")
+            end += 1
+        if lines[end].rstrip().endswith(("{", ";", "\\")):
+            continue
+        inside = len(head.group(1)) + 1
+        body = itertools.takewhile(lambda x: x.startswith("\t" * inside), lines[end + 1:])
+        if len(list(body)) > 1:
+            yield start + 1, "a body of several lines without braces"
+
+
 def unfinished(file):
     return each_line(file.lines, r"\b(?:TO[D]O|FIX[M]E|X[X]X)\b", "{}: finish it or file it")
 
@@ -172,6 +200,15 @@ RULES = [
     Rule("C is indented with tabs", indentation,
          bad=[("src/a/a.c", "    int a;")],
          good=[("src/a/a.c", "/*\n * a\n */\n\tint a,\n\t    b;"), ("a.py", "    x")]),
+    Rule("bodies of several lines have braces", braces,
+         bad=[("src/a/a.c", "\tif (a)\n\t\tf(b,\n\t\t  c);\n"),
+              ("tests/a.c", "\tfor (;;)\n\t\t/* why */\n\t\tf();"),
+              ("src/a/a.c", "\tif (a &&\n\t    b)\n\t\tf(c,\n\t\t  d);\n"),
+              ("src/a/a.h", "\tif (a) {\n\t} else\n\t\tf(b,\n\t\t  c);\n")],
+         good=[("src/a/a.c", "\tif (a &&\n\t    b)\n\t\tf(c);\n\tg();\n"),
+               ("src/a/a.c", "\tif (a) {\n\t\tf(b,\n\t\t  c);\n\t}\n"),
+               ("src/a/a.c", "\twhile (f(a,\n\t\t b))\n\t\t;\n\tg();\n"),
+               ("src/a/a.c", "\tdo {\n\t\tf();\n\t\tg();\n\t} while (a);\n")]),
     Rule("no blanks at line ends", trailing_blanks,
          bad=[("README.md", "a ")], good=[("README.md", "a\n\nb")]),
     Rule("nothing is left unfinished", unfinished,

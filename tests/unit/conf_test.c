@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Configuration: where values come from, what is refused, and with which sentence. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -321,9 +322,9 @@ static void files_are_refused(void **state)
 static void unreadable_files_are_refused(void **state)
 {
 	(void)state;
-	refused("/nonexistent/x.json: No such file or directory", -2,
+	refused("/nonexistent/x.json: No such file or directory", -ENOENT,
 		(const char *[]){ "--config", "/nonexistent/x.json", NULL });
-	refused("/: Is a directory", -21, (const char *[]){ "--config", "/", NULL });
+	refused("/: Is a directory", -EISDIR, (const char *[]){ "--config", "/", NULL });
 	refused("/dev/zero: is larger than 1MiB, the most a configuration may have", KVS_E_INVALID,
 		(const char *[]){ "--config", "/dev/zero", NULL });
 }

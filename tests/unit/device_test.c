@@ -27,7 +27,7 @@ static void open_rig(struct rig *rig, uint32_t ticket_max)
 	const size_t bytes = arena_part_bytes(BLOCK_BYTES, BLOCKS);
 	uint32_t     i;
 
-	assert_int_equal(arena_open_with(bytes, ARENA_LAZY, &rig->arena, NULL), 0);
+	assert_int_equal(arena_open(bytes, ARENA_LAZY, &rig->arena, NULL), 0);
 	assert_int_equal(arena_carve(rig->arena, BLOCK_BYTES, BLOCKS, &rig->host, NULL), 0);
 	assert_int_equal(device_open(&rig->device, BLOCKS, &rig->host, ticket_max, NULL), 0);
 	for (i = 0; i < BLOCKS; i++) {
@@ -80,7 +80,7 @@ static void a_store_fills_host_blocks_only(void **state)
 {
 	const uint32_t     device[] = { 0, 1, 2, 3 }, host[] = { 3, 101, 102, 0 };
 	struct tier_pair   pairs[] = { { 3, 0, 0 }, { 0, 3, 1 } };
-	struct tier_ticket ticket = { .kind = TIER_STORE, .pair_count = 2, .pairs = pairs };
+	struct tier_ticket ticket = { .kind = TIER_SAVE, .pair_count = 2, .pairs = pairs };
 	struct rig         rig;
 
 	(void)state;
@@ -99,7 +99,7 @@ static void a_store_fills_host_blocks_only(void **state)
 static void a_copy_ends_where_the_trailer_begins(void **state)
 {
 	struct tier_pair   pair = { 1, 0, 0 };
-	struct tier_ticket ticket = { .kind = TIER_STORE, .pair_count = 1, .pairs = &pair };
+	struct tier_ticket ticket = { .kind = TIER_SAVE, .pair_count = 1, .pairs = &pair };
 	struct rig         rig;
 	uint8_t           *trailer;
 	uint32_t           i;
@@ -169,7 +169,8 @@ static void a_device_that_cannot_be_mapped_is_refused(void **state)
 	(void)state;
 	assert_true(device_open(&device, 1u << 30, &host, 1, &err) < 0);
 	assert_string_equal(err.message,
-			    "device_blocks: 1073741824 blocks of 67108864 bytes cannot be mapped");
+			    "device_blocks: 1073741824 blocks of 67108864 bytes cannot be mapped: "
+			    "Cannot allocate memory");
 	device_close(&device);
 }
 

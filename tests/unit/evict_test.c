@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Each policy's order on sequences short enough to check by hand.  Slots are written as letters: a
- * is slot 0.
- */
+/* Each policy's order on sequences short enough to check by hand.  Slots are letters: a is slot 0. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -226,6 +223,23 @@ static void s3fifo_leaves_pinned_slots_alone(void **state)
 	evict_close(evict);
 }
 
+/* The main queue is pinned, and all that may go was used: it is promoted, and goes from there. */
+static void s3fifo_finds_the_one_that_it_promoted(void **state)
+{
+	static char   ab[] = "ab";
+	struct evict *evict = open_order("s3fifo", 100);
+
+	(void)state;
+	insert(evict, "ab");
+	evict_victim(evict, NULL, NULL);
+	evict_victim(evict, NULL, NULL);
+	insert(evict, "abc"); /* a and b come back, to the main queue */
+	touch(evict, "cc");
+	assert_int_equal(evict_victim(evict, not_in, ab), 2);
+	leave(evict, "ab");
+	evict_close(evict);
+}
+
 static void presence_and_counts(void **state)
 {
 	struct evict *evict = open_order("lru", 100);
@@ -255,6 +269,9 @@ static void open_refuses(void **state)
 	assert_string_equal(
 		err.message,
 		"policy: \"mru\" is not known; use one of: lru fifo lru-leaf s3fifo host-order");
+	assert_int_equal(evict_known("mru", NULL), KVS_E_INVALID);
+	assert_int_equal(evict_known("", NULL), KVS_E_INVALID);
+	assert_int_equal(evict_known("s3fifo", NULL), 0);
 	assert_int_equal(evict_open("lru", 0, &evict, &err), KVS_E_INVALID);
 	assert_int_equal(evict_open("lru", EVICT_CAPACITY_MAX + 1, &evict, NULL), KVS_E_INVALID);
 	assert_null(evict);
@@ -275,6 +292,7 @@ int main(void)
 		cmocka_unit_test(s3fifo_forgets_what_its_owner_removed),
 		cmocka_unit_test(pinned_slots_keep_their_place),
 		cmocka_unit_test(s3fifo_leaves_pinned_slots_alone),
+		cmocka_unit_test(s3fifo_finds_the_one_that_it_promoted),
 		cmocka_unit_test(presence_and_counts),
 		cmocka_unit_test(open_refuses),
 	};

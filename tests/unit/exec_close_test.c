@@ -273,7 +273,7 @@ static void A1_4_a_late_write_after_a_failed_close_touches_nobody(void **state)
 	(void)state;
 	os_mutex_init(&late.lock);
 	os_cond_init(&late.wrote);
-	assert_int_equal(arena_open_with(arena_part_bytes(GATE_BLOCK_BYTES, BLOCKS), ARENA_LAZY,
+	assert_int_equal(arena_open(arena_part_bytes(GATE_BLOCK_BYTES, BLOCKS), ARENA_LAZY,
 					 &arena, NULL),
 			 0);
 	assert_int_equal(arena_carve(arena, GATE_BLOCK_BYTES, BLOCKS, &part, NULL), 0);

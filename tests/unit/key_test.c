@@ -50,10 +50,7 @@ static void golden_values(void **state)
 	check_hash(&hash, "9f99734c64c898db6698530d61968eeba422fe1f4f044203644087f9ec65e01c");
 }
 
-/*
- * The stream written out byte by byte, hashed in one call: every path of prefix_hash_page() must
- * agree.
- */
+/* The stream written out byte by byte, hashed in one call: every path of prefix_hash_page() must agree. */
 static void hash_plainly(const struct prefix_hash *prior, const int32_t *tokens, uint32_t count,
 			 const struct extra_key *extra, struct prefix_hash *ret_hash)
 {

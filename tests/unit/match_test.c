@@ -65,10 +65,7 @@ static void an_entry_goes_with_its_last_block(void **state)
 	index_close(&index);
 }
 
-/*
- * Both strata full of different keys is the most that can be: then every block has an entry of its
- * own.
- */
+/* Both strata full of different keys is the most that can be: then every block has an entry of its own. */
 static void the_sum_of_both_strata_fits(void **state)
 {
 	struct prefix_index index;

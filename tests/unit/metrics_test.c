@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Metrics: what the text says is what was counted, by reading it back; percentiles keep their
- * promise.
- */
+/* Metrics: what the text says is what was counted, by reading it back; percentiles keep their promise. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -340,6 +337,10 @@ static void a_histogram_takes_all_integers(void **state)
 	histogram_add(&empty, 2000);
 	assert_true(histogram_mean(&empty) == 1500);
 	assert_int_equal(histogram_percentile(&empty, 99), 2000);
+	histogram_add(&empty, UINT64_MAX);
+	histogram_add(&empty, UINT64_MAX);
+	/* The sum stays at its end instead of wrapping. */
+	assert_true(histogram_mean(&empty) > 1e18);
 }
 
 int main(void)

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The waist's values: masks, first states of a fact, and each rule that a fact of another owner can
- * break.
- */
+/* The waist's values: masks, first states of a fact, and each rule that a fact of another owner can break. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -17,13 +17,6 @@
 /* 13 tokens are three full pages and a token: three may be restored. */
 #define TOKENS 13u
 
-static void open_rounds(struct rounds *rounds, uint32_t device_blocks, uint32_t host_blocks)
-{
-	const struct sched_options options = rounds_options(device_blocks, host_blocks, true);
-
-	rounds_open(rounds, &options);
-}
-
 static void assert_op(const struct op *op, enum op_kind kind, const struct kvs_key *keys,
 		      uint32_t key_count)
 {
@@ -33,29 +26,23 @@ static void assert_op(const struct op *op, enum op_kind kind, const struct kvs_k
 	assert_int_equal(bits_count(op->owned.words, OP_KEYS_MAX), key_count);
 }
 
-static void assert_outcome(const struct sched_result *result, enum transfer_outcome outcome)
-{
-	assert_true(result->considered);
-	assert_int_equal(result->outcome, outcome);
-}
-
 static void a_miss_ends_in_ordinary_admission(void **state)
 {
 	struct rounds rounds;
 
 	(void)state;
-	open_rounds(&rounds, 8, 8);
+	rounds_start(&rounds, 8, 8, true);
 	rounds_submit(&rounds, 1, 10, TOKENS);
 	rounds_next(&rounds);
-	assert_int_equal(rounds.plan->row_count, 0);
+	assert_int_equal(rounds.plan->pass_count, 0);
 	rounds.now_ns = 30;
 	rounds_answer(&rounds, rounds_op(&rounds, OP_QUERY), 0);
 	rounds_next(&rounds);
 	assert_int_equal(rounds.plan->op_count, 0);
-	assert_int_equal(rounds.plan->row_count, 1);
-	assert_int_equal(rounds.plan->rows[0].hit_pages, 0);
+	assert_int_equal(rounds.plan->pass_count, 1);
+	assert_int_equal(rounds.plan->passes[0].hit_pages, 0);
 	rounds_finish(&rounds);
-	assert_outcome(&rounds.results[1], TRANSFER_MISS);
+	assert_int_equal(rounds_outcome(&rounds, 1), TRANSFER_MISS);
 	assert_int_equal(rounds.results[1].wait_ns, 30);
 	assert_int_equal(rounds.results[1].pages[ORIGIN_RECOMPUTED], 4);
 	rounds_drain(&rounds);
@@ -69,7 +56,7 @@ static void A3_5_a_query_reserves_no_blocks(void **state)
 	struct rounds  rounds;
 
 	(void)state;
-	open_rounds(&rounds, 8, 8);
+	rounds_start(&rounds, 8, 8, true);
 	rounds_keys(&rounds, 10, 3, keys);
 	rounds_submit(&rounds, 1, 10, TOKENS);
 	rounds_next(&rounds);
@@ -91,19 +78,19 @@ static void a_full_read_goes_through_every_stage(void **state)
 	struct rounds             rounds;
 
 	(void)state;
-	open_rounds(&rounds, 8, 8);
+	rounds_start(&rounds, 8, 8, true);
 	rounds_keys(&rounds, 10, 3, keys);
 	assert_op(rounds_get(&rounds, 1, 10, TOKENS, 3), OP_GET, keys, 2);
 	assert_int_equal(rounds_host_room(&rounds), 6);
 	assert_int_equal(rounds_device_room(&rounds), 8);
-	assert_int_equal(rounds.plan->row_count, 0);
+	assert_int_equal(rounds.plan->pass_count, 0);
 	assert_int_equal(rounds_held(&rounds, 10).host_end, 0);
 
 	rounds.now_ns = 60;
 	rounds_answer(&rounds, rounds_op(&rounds, OP_GET), UINT64_MAX);
 	rounds_next(&rounds);
 	assert_int_equal(rounds_held(&rounds, 10).host_end, 2);
-	assert_int_equal(rounds.plan->row_count, 0);
+	assert_int_equal(rounds.plan->pass_count, 0);
 	assert_int_equal(rounds.plan->copy_count, 1);
 	copy = sched_copy(rounds.sched, rounds.plan->copies[0]);
 	assert_int_equal(copy->kind, TIER_LOAD);
@@ -115,10 +102,10 @@ static void a_full_read_goes_through_every_stage(void **state)
 	assert_int_equal(rounds_host_room(&rounds), 8);
 
 	rounds_next(&rounds);
-	assert_int_equal(rounds.plan->row_count, 1);
-	assert_int_equal(rounds.plan->rows[0].hit_pages, 2);
+	assert_int_equal(rounds.plan->pass_count, 1);
+	assert_int_equal(rounds.plan->passes[0].hit_pages, 2);
 	rounds_finish(&rounds);
-	assert_outcome(&rounds.results[1], TRANSFER_READY);
+	assert_int_equal(rounds_outcome(&rounds, 1), TRANSFER_READY);
 	assert_int_equal(rounds.results[1].pages[ORIGIN_STORE], 2);
 	assert_int_equal(rounds.results[1].tokens[ORIGIN_STORE], 2 * ROUNDS_PAGE);
 	assert_int_equal(rounds.results[1].pages[ORIGIN_RECOMPUTED], 2);
@@ -127,7 +114,7 @@ static void a_full_read_goes_through_every_stage(void **state)
 
 	rounds_next(&rounds);
 	copy = sched_copy(rounds.sched, rounds.plan->copies[0]);
-	assert_int_equal(copy->kind, TIER_STORE);
+	assert_int_equal(copy->kind, TIER_SAVE);
 	assert_int_equal(copy->pair_count, 1);
 	rounds_fence(&rounds);
 	rounds_next(&rounds);
@@ -151,7 +138,7 @@ static void A3_7_keys_and_spans_of_a_get_stay_fixed(void **state)
 	uint32_t        i, j;
 
 	(void)state;
-	open_rounds(&rounds, 16, 12);
+	rounds_start(&rounds, 16, 12, true);
 	get = *rounds_get(&rounds, 1, 10, TOKENS, 7);
 	rounds_keys(&rounds, 10, 3, keys);
 	assert_op(&get, OP_GET, keys, 3);
@@ -206,11 +193,11 @@ static void a_single_page_asks_nothing(void **state)
 	struct rounds rounds;
 
 	(void)state;
-	open_rounds(&rounds, 8, 8);
+	rounds_start(&rounds, 8, 8, true);
 	rounds_submit(&rounds, 1, 10, ROUNDS_PAGE);
 	rounds_next(&rounds);
 	assert_int_equal(rounds.plan->op_count, 0);
-	assert_int_equal(rounds.plan->row_count, 1);
+	assert_int_equal(rounds.plan->pass_count, 1);
 	rounds_finish(&rounds);
 	assert_false(rounds.results[1].considered);
 	rounds_close(&rounds);
@@ -228,11 +215,11 @@ static void with_all_tickets_busy_a_request_computes_at_once(void **state)
 	rounds_submit(&rounds, 2, 20, TOKENS);
 	rounds_next(&rounds);
 	assert_int_equal(rounds.plan->op_count, 1);
-	assert_int_equal(rounds.plan->row_count, 1);
-	assert_int_equal(rounds.plan->rows[0].id, 2);
+	assert_int_equal(rounds.plan->pass_count, 1);
+	assert_int_equal(rounds.plan->passes[0].id, 2);
 	rounds_answer(&rounds, &rounds.plan->ops[0], 0);
 	rounds_finish(&rounds);
-	assert_outcome(&rounds.results[2], TRANSFER_CREDITS);
+	assert_int_equal(rounds_outcome(&rounds, 2), TRANSFER_CREDITS);
 	assert_int_equal(rounds.results[2].wait_ns, 0);
 	/* Half of one credit is none: nothing is ever put. */
 	rounds_drain(&rounds);
@@ -249,7 +236,7 @@ static void without_host_room_a_found_prefix_is_computed(void **state)
 	uint32_t      copy;
 
 	(void)state;
-	open_rounds(&rounds, 8, 2);
+	rounds_start(&rounds, 8, 2, true);
 	rounds_submit(&rounds, 2, 20, 9);
 	rounds_next(&rounds);
 	rounds_answer(&rounds, rounds_op(&rounds, OP_QUERY), 0);
@@ -262,10 +249,10 @@ static void without_host_room_a_found_prefix_is_computed(void **state)
 	rounds_answer(&rounds, rounds_op(&rounds, OP_QUERY), 7);
 	rounds_next(&rounds);
 	assert_int_equal(rounds.plan->op_count, 0);
-	assert_int_equal(rounds.plan->row_count, 1);
+	assert_int_equal(rounds.plan->pass_count, 1);
 	rounds_finish(&rounds);
-	assert_outcome(&rounds.results[1], TRANSFER_HOST_ROOM);
-	assert_int_equal(sched_unstored(rounds.sched), 3);
+	assert_int_equal(rounds_outcome(&rounds, 1), TRANSFER_HOST_ROOM);
+	assert_int_equal(sched_unsaved(rounds.sched), 3);
 	sched_copied(rounds.sched, copy);
 	rounds_drain(&rounds);
 	assert_int_equal(rounds_held(&rounds, 20).host_end, 2);
@@ -278,7 +265,7 @@ static void a_partial_get_restores_the_prefix_and_keeps_the_rest(void **state)
 	struct rounds rounds;
 
 	(void)state;
-	open_rounds(&rounds, 8, 8);
+	rounds_start(&rounds, 8, 8, true);
 	rounds_answer(&rounds, rounds_get(&rounds, 1, 10, TOKENS, 7), 5);
 	rounds_next(&rounds);
 	assert_int_equal(sched_copy(rounds.sched, rounds.plan->copies[0])->pair_count, 1);
@@ -286,7 +273,7 @@ static void a_partial_get_restores_the_prefix_and_keeps_the_rest(void **state)
 	assert_int_equal(sched_coord(rounds.sched)->host.pool.free.count, 6);
 	rounds_fence(&rounds);
 	rounds_step(&rounds);
-	assert_outcome(&rounds.results[1], TRANSFER_READY);
+	assert_int_equal(rounds_outcome(&rounds, 1), TRANSFER_READY);
 	assert_int_equal(rounds.results[1].pages[ORIGIN_STORE], 1);
 	assert_int_equal(rounds.results[1].pages[ORIGIN_RECOMPUTED], 3);
 	rounds_drain(&rounds);
@@ -304,7 +291,7 @@ static void a_page_behind_a_gap_on_the_device_is_asked_for(void **state)
 	struct rounds  rounds;
 
 	(void)state;
-	open_rounds(&rounds, 4, 2);
+	rounds_start(&rounds, 4, 2, true);
 	rounds_compute(&rounds, 10, TOKENS);
 	/* Two at once, of a token each: the second takes the Device's oldest block. */
 	rounds_submit(&rounds, 1, 20, 1);
@@ -325,10 +312,7 @@ static void a_page_behind_a_gap_on_the_device_is_asked_for(void **state)
 	rounds_close(&rounds);
 }
 
-/*
- * Both read the same pages at once; the second's come first.  Each counts what its own read
- * brought.
- */
+/* Both read the same pages at once; the second's come first.  Each counts what its own read brought. */
 static void two_reads_of_a_prompt_are_counted_once_each(void **state)
 {
 	struct rounds rounds;
@@ -336,7 +320,7 @@ static void two_reads_of_a_prompt_are_counted_once_each(void **state)
 	uint32_t      i;
 
 	(void)state;
-	open_rounds(&rounds, 8, 8);
+	rounds_start(&rounds, 8, 8, true);
 	rounds_submit(&rounds, 1, 10, TOKENS);
 	rounds_submit(&rounds, 2, 10, TOKENS);
 	rounds_next(&rounds);
@@ -367,7 +351,7 @@ static void reading_an_extension_does_not_evict_its_prefix(void **state)
 	struct rounds rounds;
 
 	(void)state;
-	open_rounds(&rounds, 8, 4);
+	rounds_start(&rounds, 8, 4, true);
 	rounds_compute(&rounds, 10, 9);
 	rounds_compute(&rounds, 20, 9);
 	rounds_get(&rounds, 1, 10, TOKENS, 1);
@@ -400,7 +384,7 @@ static void pages_published_meanwhile_are_not_fetched_again(void **state)
 	struct op      query;
 
 	(void)state;
-	open_rounds(&rounds, 12, 8);
+	rounds_start(&rounds, 12, 8, true);
 	rounds_submit(&rounds, 1, 10, TOKENS);
 	rounds_next(&rounds);
 	query = *rounds_op(&rounds, OP_QUERY);
@@ -429,7 +413,7 @@ static void X6_origins_add_up_under_random_traffic(void **state)
 
 	(void)state;
 	prng_seed(&prng, 7);
-	open_rounds(&rounds, 9, 12);
+	rounds_start(&rounds, 9, 12, true);
 	for (round = 0; round < 3000; round++) {
 		rounds_traffic(&rounds, &prng);
 		for (id = 0; id < ROUNDS_IDS; id++) {

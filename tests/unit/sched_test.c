@@ -13,13 +13,6 @@
 
 #include "rounds.h"
 
-static void open_rounds(struct rounds *rounds, uint32_t device_blocks, uint32_t host_blocks)
-{
-	const struct sched_options options = rounds_options(device_blocks, host_blocks, false);
-
-	rounds_open(rounds, &options);
-}
-
 static void assert_pages(const struct sched_result *result, uint32_t device, uint32_t host,
 			 uint32_t computed)
 {
@@ -36,7 +29,7 @@ static void A1_8_without_a_store_no_op_is_emitted_and_nothing_prepared(void **st
 	uint32_t                       i;
 
 	(void)state;
-	open_rounds(&rounds, 5, 8);
+	rounds_start(&rounds, 5, 8, false);
 	for (i = 0; i < 20; i++) {
 		rounds_submit(&rounds, i % ROUNDS_IDS, 10 + i % 3, 13 + i % 4);
 		rounds_step(&rounds);
@@ -63,7 +56,7 @@ static void X6_each_page_and_token_of_every_length_has_one_origin(void **state)
 	uint32_t      length, i;
 
 	(void)state;
-	open_rounds(&rounds, 6, 10);
+	rounds_start(&rounds, 6, 10, false);
 	for (i = 0; i < 3; i++) {
 		for (length = 1; length <= 6 * ROUNDS_PAGE; length++) {
 			rounds_compute(&rounds, 10 + length % 3, length);
@@ -84,12 +77,12 @@ static void one_token_takes_a_block_and_leaves_nothing(void **state)
 	struct rounds rounds;
 
 	(void)state;
-	open_rounds(&rounds, 2, 2);
+	rounds_start(&rounds, 2, 2, false);
 	rounds_submit(&rounds, 3, 10, 1);
 	rounds_next(&rounds);
-	assert_int_equal(rounds.plan->row_count, 1);
-	assert_int_equal(rounds.plan->rows[0].page_count, 1);
-	assert_int_equal(rounds.plan->rows[0].hit_pages, 0);
+	assert_int_equal(rounds.plan->pass_count, 1);
+	assert_int_equal(rounds.plan->passes[0].page_count, 1);
+	assert_int_equal(rounds.plan->passes[0].hit_pages, 0);
 	rounds_finish(&rounds);
 	assert_pages(&rounds.results[3], 0, 0, 1);
 	assert_int_equal(rounds.results[3].tokens[ORIGIN_RECOMPUTED], 1);
@@ -105,7 +98,7 @@ static void exactly_one_page_is_published_and_computed_again(void **state)
 	struct rounds rounds;
 
 	(void)state;
-	open_rounds(&rounds, 4, 4);
+	rounds_start(&rounds, 4, 4, false);
 	rounds_compute(&rounds, 10, ROUNDS_PAGE);
 	assert_int_equal(rounds_held(&rounds, 10).device_end, 1);
 	assert_int_equal(rounds_held(&rounds, 10).host_end, 1);
@@ -124,7 +117,7 @@ static void the_last_of_several_full_pages_is_computed_again(void **state)
 	struct rounds rounds;
 
 	(void)state;
-	open_rounds(&rounds, 8, 8);
+	rounds_start(&rounds, 8, 8, false);
 	rounds_compute(&rounds, 10, 3 * ROUNDS_PAGE);
 	rounds_compute(&rounds, 10, 3 * ROUNDS_PAGE);
 	assert_pages(&rounds.results[0], 2, 0, 1);
@@ -139,18 +132,18 @@ static void the_last_of_several_full_pages_is_computed_again(void **state)
 static void restored_pages_are_read_behind_their_fence_only(void **state)
 {
 	const struct tier_ticket *copy;
-	const struct sched_row   *row;
+	const struct sched_pass  *pass;
 	struct rounds             rounds;
 	uint32_t                  slot;
 
 	(void)state;
-	open_rounds(&rounds, 4, 8);
+	rounds_start(&rounds, 4, 8, false);
 	rounds_compute(&rounds, 10, 13);
 	rounds_compute(&rounds, 20, 13);
 	assert_int_equal(rounds_held(&rounds, 10).device_end, 0);
 	slot = rounds_submit(&rounds, 1, 10, 13);
 	rounds_next(&rounds);
-	assert_int_equal(rounds.plan->row_count, 0);
+	assert_int_equal(rounds.plan->pass_count, 0);
 	assert_int_equal(rounds.plan->copy_count, 1);
 	copy = sched_copy(rounds.sched, rounds.plan->copies[0]);
 	assert_int_equal(copy->kind, TIER_LOAD);
@@ -159,17 +152,17 @@ static void restored_pages_are_read_behind_their_fence_only(void **state)
 	assert_false(sched_abort(rounds.sched, slot));
 
 	rounds_next(&rounds);
-	assert_int_equal(rounds.plan->row_count + rounds.plan->copy_count, 0);
+	assert_int_equal(rounds.plan->pass_count + rounds.plan->copy_count, 0);
 	sched_copied(rounds.sched, 0);
 	assert_int_equal(rounds_host_room(&rounds), 8);
 	rounds_next(&rounds);
-	assert_int_equal(rounds.plan->row_count, 1);
-	row = &rounds.plan->rows[0];
-	assert_int_equal(row->device_pages, 0);
-	assert_int_equal(row->hit_pages, 3);
-	assert_int_equal(row->page_count, 4);
-	assert_int_equal(row->table[0], copy->pairs[0].device_block);
-	assert_int_equal(row->table[2], copy->pairs[2].device_block);
+	assert_int_equal(rounds.plan->pass_count, 1);
+	pass = &rounds.plan->passes[0];
+	assert_int_equal(pass->device_pages, 0);
+	assert_int_equal(pass->hit_pages, 3);
+	assert_int_equal(pass->page_count, 4);
+	assert_int_equal(pass->table[0], copy->pairs[0].device_block);
+	assert_int_equal(pass->table[2], copy->pairs[2].device_block);
 	/* Nobody else may find what the row may still be wrong about. */
 	assert_int_equal(rounds_held(&rounds, 10).device_end, 0);
 	rounds_finish(&rounds);
@@ -185,14 +178,14 @@ static void the_host_publishes_behind_the_fence_only(void **state)
 	struct rounds rounds;
 
 	(void)state;
-	open_rounds(&rounds, 4, 4);
+	rounds_start(&rounds, 4, 4, false);
 	rounds_submit(&rounds, 0, 10, 9);
 	rounds_next(&rounds);
 	rounds_finish(&rounds);
 	assert_int_equal(rounds_held(&rounds, 10).device_end, 2);
 	rounds_next(&rounds);
 	assert_int_equal(rounds.plan->copy_count, 1);
-	assert_int_equal(sched_copy(rounds.sched, rounds.plan->copies[0])->kind, TIER_STORE);
+	assert_int_equal(sched_copy(rounds.sched, rounds.plan->copies[0])->kind, TIER_SAVE);
 	assert_int_equal(rounds_held(&rounds, 10).host_end, 0);
 	/* The source stays while the copy reads it. */
 	assert_int_equal(rounds_device_room(&rounds), 2);
@@ -208,11 +201,11 @@ static void duplicates_in_flight_end_as_one(void **state)
 	struct rounds rounds;
 
 	(void)state;
-	open_rounds(&rounds, 8, 8);
+	rounds_start(&rounds, 8, 8, false);
 	rounds_submit(&rounds, 1, 10, 13);
 	rounds_submit(&rounds, 2, 10, 13);
 	rounds_next(&rounds);
-	assert_int_equal(rounds.plan->row_count, 2);
+	assert_int_equal(rounds.plan->pass_count, 2);
 	assert_int_equal(rounds_device_room(&rounds), 0);
 	rounds_finish(&rounds);
 	assert_int_equal(rounds_held(&rounds, 10).device_end, 3);
@@ -231,21 +224,21 @@ static void a_small_device_serves_in_order_of_arrival(void **state)
 	struct rounds rounds;
 
 	(void)state;
-	open_rounds(&rounds, 4, 8);
+	rounds_start(&rounds, 4, 8, false);
 	rounds_submit(&rounds, 1, 10, 12);
 	rounds_submit(&rounds, 2, 20, 12);
 	rounds_submit(&rounds, 3, 30, 1);
 	rounds_next(&rounds);
-	assert_int_equal(rounds.plan->row_count, 1);
-	assert_int_equal(rounds.plan->rows[0].id, 1);
+	assert_int_equal(rounds.plan->pass_count, 1);
+	assert_int_equal(rounds.plan->passes[0].id, 1);
 	rounds_finish(&rounds);
 	/* Its pages are on their way to the Host: no room before the fence. */
 	rounds_step(&rounds);
-	assert_int_equal(rounds.plan->row_count, 0);
+	assert_int_equal(rounds.plan->pass_count, 0);
 	rounds_next(&rounds);
-	assert_int_equal(rounds.plan->row_count, 2);
-	assert_int_equal(rounds.plan->rows[0].id, 2);
-	assert_int_equal(rounds.plan->rows[1].id, 3);
+	assert_int_equal(rounds.plan->pass_count, 2);
+	assert_int_equal(rounds.plan->passes[0].id, 2);
+	assert_int_equal(rounds.plan->passes[1].id, 3);
 	rounds_finish(&rounds);
 	rounds_drain(&rounds);
 	assert_true(rounds_at_rest(&rounds));
@@ -258,7 +251,7 @@ static void an_abort_takes_effect_at_the_next_round_unless_blocks_are_held(void 
 	uint32_t      first, second;
 
 	(void)state;
-	open_rounds(&rounds, 4, 8);
+	rounds_start(&rounds, 4, 8, false);
 	first = rounds_submit(&rounds, 1, 10, 16);
 	second = rounds_submit(&rounds, 2, 20, 16);
 	rounds_next(&rounds);
@@ -291,7 +284,7 @@ static void with_all_copy_tickets_busy_admission_waits_for_a_fence(void **state)
 	for (i = 0; i < 3; i++) {
 		rounds_submit(&rounds, i, 10 * (i + 1), 5);
 		rounds_next(&rounds);
-		assert_int_equal(rounds.plan->row_count, 1);
+		assert_int_equal(rounds.plan->pass_count, 1);
 		rounds_finish(&rounds);
 		rounds_next(&rounds);
 		assert_int_equal(rounds.plan->copy_count, 1);
@@ -299,12 +292,12 @@ static void with_all_copy_tickets_busy_admission_waits_for_a_fence(void **state)
 	}
 	rounds_submit(&rounds, 3, 40, 5);
 	rounds_next(&rounds);
-	assert_int_equal(rounds.plan->row_count, 0);
+	assert_int_equal(rounds.plan->pass_count, 0);
 	sched_copied(rounds.sched, copies[1]);
 	rounds_next(&rounds);
-	assert_int_equal(rounds.plan->row_count, 1);
+	assert_int_equal(rounds.plan->pass_count, 1);
 	rounds_finish(&rounds);
-	assert_int_equal(sched_unstored(rounds.sched), 0);
+	assert_int_equal(sched_unsaved(rounds.sched), 0);
 	sched_copied(rounds.sched, copies[0]);
 	sched_copied(rounds.sched, copies[2]);
 	rounds_drain(&rounds);
@@ -331,9 +324,9 @@ static void a_finished_request_without_a_copy_ticket_is_counted(void **state)
 	rounds_submit(&rounds, 6, 60, 4);
 	rounds_submit(&rounds, 7, 70, 4);
 	rounds_next(&rounds);
-	assert_int_equal(rounds.plan->row_count, 2);
+	assert_int_equal(rounds.plan->pass_count, 2);
 	rounds_finish(&rounds);
-	assert_int_equal(sched_unstored(rounds.sched), 1);
+	assert_int_equal(sched_unsaved(rounds.sched), 1);
 	assert_int_equal(sched_load(rounds.sched).copies, 6);
 	assert_int_equal(rounds_held(&rounds, 70).device_end, 1);
 	for (i = 0; i < 6; i++)
@@ -347,10 +340,10 @@ static void a_full_host_takes_the_front_of_a_prompt(void **state)
 	struct rounds rounds;
 
 	(void)state;
-	open_rounds(&rounds, 8, 2);
+	rounds_start(&rounds, 8, 2, false);
 	rounds_compute(&rounds, 10, 17);
 	assert_int_equal(rounds.finished[0], 1);
-	assert_int_equal(sched_unstored(rounds.sched), 2);
+	assert_int_equal(sched_unsaved(rounds.sched), 2);
 	assert_int_equal(rounds_held(&rounds, 10).device_end, 4);
 	assert_int_equal(rounds_held(&rounds, 10).host_end, 2);
 	assert_true(rounds_at_rest(&rounds));
@@ -400,7 +393,7 @@ static void submit_refuses_in_a_sentence(void **state)
 	uint32_t         i;
 
 	(void)state;
-	open_rounds(&rounds, 2, 2);
+	rounds_start(&rounds, 2, 2, false);
 	assert_int_equal(sched_submit(rounds.sched, 1, tokens, 0, &slot, &err), KVS_E_INVALID);
 	assert_string_equal(err.message, "tokens: a request needs at least one");
 	assert_int_equal(sched_submit(rounds.sched, 1, tokens, 9, &slot, &err), KVS_E_INVALID);
@@ -415,6 +408,37 @@ static void submit_refuses_in_a_sentence(void **state)
 	rounds_drain(&rounds);
 	assert_true(rounds_at_rest(&rounds));
 	rounds_close(&rounds);
+}
+
+static void assert_refused(struct sched_options options, const char *message)
+{
+	struct sched    *sched = NULL;
+	struct kvs_error err;
+
+	assert_int_equal(sched_open(&options, NULL, &sched, &err), KVS_E_INVALID);
+	assert_string_equal(err.message, message);
+	assert_null(sched);
+}
+
+static void open_refuses_options_out_of_range(void **state)
+{
+	struct sched_options options = rounds_options(2, 2, false);
+
+	(void)state;
+	options.page_tokens = 0;
+	assert_refused(options, "page_tokens: 0 is no page; use at least 1");
+	options = rounds_options(2, 2, false);
+	options.request_max = 0;
+	assert_refused(options, "request_max: 0 is out of range; use 1 to 1048576");
+	options.request_max = UINT32_MAX;
+	assert_refused(options, "request_max: 4294967295 is out of range; use 1 to 1048576");
+	options = rounds_options(2, 2, false);
+	options.page_max = 0;
+	assert_refused(options,
+		       "page_max: 0 is out of range; use 1 to the 2 blocks of the Device");
+	options.page_max = 3;
+	assert_refused(options,
+		       "page_max: 3 is out of range; use 1 to the 2 blocks of the Device");
 }
 
 static void open_refuses_what_its_rooms_refuse(void **state)
@@ -454,6 +478,7 @@ int main(void)
 		cmocka_unit_test(a_chain_copied_to_the_host_leaves_it_from_its_end),
 		cmocka_unit_test(a_chain_used_again_leaves_from_its_end),
 		cmocka_unit_test(submit_refuses_in_a_sentence),
+		cmocka_unit_test(open_refuses_options_out_of_range),
 		cmocka_unit_test(open_refuses_what_its_rooms_refuse),
 	};
 

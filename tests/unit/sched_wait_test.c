@@ -17,26 +17,13 @@
 /* 13 tokens are three full pages and a token: three may be restored. */
 #define TOKENS 13u
 
-static void open_rounds(struct rounds *rounds, uint32_t device_blocks, uint32_t host_blocks)
-{
-	const struct sched_options options = rounds_options(device_blocks, host_blocks, true);
-
-	rounds_open(rounds, &options);
-}
-
-static void assert_outcome(const struct sched_result *result, enum transfer_outcome outcome)
-{
-	assert_true(result->considered);
-	assert_int_equal(result->outcome, outcome);
-}
-
 static void A3_12_a_late_query_answer_starts_nothing(void **state)
 {
 	struct rounds rounds;
 	struct op     query;
 
 	(void)state;
-	open_rounds(&rounds, 8, 8);
+	rounds_start(&rounds, 8, 8, true);
 	rounds.now_ns = 1000;
 	rounds_submit(&rounds, 1, 10, TOKENS);
 	rounds_next(&rounds);
@@ -44,34 +31,50 @@ static void A3_12_a_late_query_answer_starts_nothing(void **state)
 	assert_int_equal(sched_wake_ns(rounds.sched), 1000 + ROUNDS_DEADLINE);
 	rounds.now_ns = 1000 + ROUNDS_DEADLINE - 1;
 	rounds_next(&rounds);
-	assert_int_equal(rounds.plan->op_count + rounds.plan->row_count, 0);
+	assert_int_equal(rounds.plan->op_count + rounds.plan->pass_count, 0);
 	/* The answer comes with the tick of the deadline: the deadline is first. */
 	rounds.now_ns++;
 	rounds_answer(&rounds, &query, UINT64_MAX);
 	rounds_next(&rounds);
 	assert_null(rounds_op(&rounds, OP_GET));
 	assert_int_equal(rounds_op(&rounds, OP_CANCEL)->op_id, query.op_id);
-	assert_int_equal(rounds.plan->row_count, 1);
+	assert_int_equal(rounds.plan->pass_count, 1);
 	assert_int_equal(sched_wake_ns(rounds.sched), UINT64_MAX);
 	rounds_finish(&rounds);
-	assert_outcome(&rounds.results[1], TRANSFER_DEADLINE);
+	assert_int_equal(rounds_outcome(&rounds, 1), TRANSFER_DEADLINE);
 	assert_int_equal(rounds.results[1].wait_ns, ROUNDS_DEADLINE);
 	rounds_drain(&rounds);
 	assert_true(rounds_at_rest(&rounds));
 	rounds_close(&rounds);
 }
 
-/*
- * The deadline covers QUERY and GET together, frees nothing, and what comes after it is never
- * published.
- */
+/* It must not wrap into the past: the caller would never sleep. */
+static void a_deadline_past_the_end_of_the_clock_never_comes(void **state)
+{
+	struct sched_options options = rounds_options(8, 8, true);
+	struct rounds        rounds;
+
+	(void)state;
+	options.transfer.deadline_ns = UINT64_MAX - 1;
+	rounds_open(&rounds, &options);
+	rounds.now_ns = 1000;
+	rounds_submit(&rounds, 1, 10, TOKENS);
+	rounds_next(&rounds);
+	assert_non_null(rounds_op(&rounds, OP_QUERY));
+	assert_int_equal(sched_wake_ns(rounds.sched), UINT64_MAX);
+	rounds_answer(&rounds, rounds_op(&rounds, OP_QUERY), 0);
+	rounds_drain(&rounds);
+	rounds_close(&rounds);
+}
+
+/* The deadline covers QUERY and GET together, frees nothing, and what comes after it is never published. */
 static void A3_12_a_late_get_never_publishes_and_keeps_its_blocks(void **state)
 {
 	struct rounds rounds;
 	struct op     get;
 
 	(void)state;
-	open_rounds(&rounds, 8, 8);
+	rounds_start(&rounds, 8, 8, true);
 	rounds_submit(&rounds, 1, 10, TOKENS);
 	rounds_next(&rounds);
 	rounds.now_ns = ROUNDS_DEADLINE - 1;
@@ -81,8 +84,8 @@ static void A3_12_a_late_get_never_publishes_and_keeps_its_blocks(void **state)
 	rounds.now_ns++;
 	rounds_next(&rounds);
 	assert_int_equal(rounds_op(&rounds, OP_CANCEL)->op_id, get.op_id);
-	assert_int_equal(rounds.plan->row_count, 1);
-	assert_int_equal(rounds.plan->rows[0].hit_pages, 0);
+	assert_int_equal(rounds.plan->pass_count, 1);
+	assert_int_equal(rounds.plan->passes[0].hit_pages, 0);
 	assert_int_equal(rounds_host_room(&rounds), 5);
 	assert_int_equal(sched_transfer(rounds.sched)->host_refs, 3);
 
@@ -102,15 +105,15 @@ static void A3_12_a_get_that_ends_on_the_tick_of_its_deadline_is_late(void **sta
 	struct rounds rounds;
 
 	(void)state;
-	open_rounds(&rounds, 8, 8);
+	rounds_start(&rounds, 8, 8, true);
 	rounds_answer(&rounds, rounds_get(&rounds, 1, 10, TOKENS, 7), UINT64_MAX);
 	rounds.now_ns = ROUNDS_DEADLINE;
 	rounds_next(&rounds);
-	assert_int_equal(rounds.plan->row_count, 1);
+	assert_int_equal(rounds.plan->pass_count, 1);
 	assert_int_equal(rounds_held(&rounds, 10).host_end, 0);
 	assert_int_equal(rounds_host_room(&rounds), 8);
 	rounds_finish(&rounds);
-	assert_outcome(&rounds.results[1], TRANSFER_DEADLINE);
+	assert_int_equal(rounds_outcome(&rounds, 1), TRANSFER_DEADLINE);
 	rounds_close(&rounds);
 }
 
@@ -134,16 +137,16 @@ static void without_a_deadline_a_request_waits_for_its_fact(void **state)
 /* The Device is busy until the hold expires: the request goes on with what the Host still has. */
 static void the_store_is_considered_once_even_when_a_hold_expires(void **state)
 {
-	struct sched_row busy;
+	struct sched_pass busy;
 	struct rounds    rounds;
 
 	(void)state;
-	open_rounds(&rounds, 4, 8);
+	rounds_start(&rounds, 4, 8, true);
 	rounds_submit(&rounds, 2, 20, 16);
 	rounds_next(&rounds);
 	rounds_answer(&rounds, rounds_op(&rounds, OP_QUERY), 0);
 	rounds_next(&rounds);
-	busy = rounds.plan->rows[0];
+	busy = rounds.plan->passes[0];
 	rounds_answer(&rounds, rounds_get(&rounds, 1, 10, TOKENS, 7), UINT64_MAX);
 	rounds_next(&rounds);
 	assert_int_equal(rounds.plan->copy_count, 0);
@@ -177,7 +180,7 @@ static void an_abort_while_prefetching_cancels_and_waits_for_the_fact(void **sta
 	uint32_t      slot;
 
 	(void)state;
-	open_rounds(&rounds, 8, 8);
+	rounds_start(&rounds, 8, 8, true);
 	slot = rounds_submit(&rounds, 1, 10, TOKENS);
 	rounds_next(&rounds);
 	rounds_answer(&rounds, rounds_op(&rounds, OP_QUERY), 7);
@@ -210,7 +213,7 @@ static void an_abort_beats_the_fact_of_the_same_round(void **state)
 	struct rounds rounds;
 
 	(void)state;
-	open_rounds(&rounds, 8, 8);
+	rounds_start(&rounds, 8, 8, true);
 	rounds_answer(&rounds, rounds_get(&rounds, 1, 10, TOKENS, 7), UINT64_MAX);
 	assert_true(sched_abort(rounds.sched, 0));
 	rounds_next(&rounds);
@@ -222,14 +225,14 @@ static void an_abort_beats_the_fact_of_the_same_round(void **state)
 /* SUBMITTED for the second time, with a hold, while the Device is full. */
 static void an_abort_while_submitted_drops_the_hold(void **state)
 {
-	struct sched_row busy;
+	struct sched_pass busy;
 	struct rounds    rounds;
 
 	(void)state;
-	open_rounds(&rounds, 4, 8);
+	rounds_start(&rounds, 4, 8, true);
 	rounds_submit(&rounds, 2, 20, 4);
 	rounds_next(&rounds);
-	busy = rounds.plan->rows[0];
+	busy = rounds.plan->passes[0];
 	rounds_answer(&rounds, rounds_get(&rounds, 1, 10, TOKENS, 7), UINT64_MAX);
 	rounds_next(&rounds);
 	assert_int_equal(rounds.plan->copy_count, 0);
@@ -253,13 +256,13 @@ static void an_unretired_get_keeps_its_blocks_until_a_notice(void **state)
 	struct fact              fact;
 
 	(void)state;
-	open_rounds(&rounds, 8, 8);
+	rounds_start(&rounds, 8, 8, true);
 	fact_init(&fact, rounds_get(&rounds, 1, 10, TOKENS, 7));
 	notice.op_id = fact.op_id;
 	bits_fill(fact.ok.words, 3);
 	sched_fact(rounds.sched, &fact);
 	rounds_step(&rounds);
-	assert_outcome(&rounds.results[1], TRANSFER_QUARANTINE);
+	assert_int_equal(rounds_outcome(&rounds, 1), TRANSFER_QUARANTINE);
 	assert_int_equal(rounds.results[1].pages[ORIGIN_RECOMPUTED], 4);
 	assert_true(sched_quarantined(rounds.sched));
 	rounds_drain(&rounds);
@@ -267,7 +270,7 @@ static void an_unretired_get_keeps_its_blocks_until_a_notice(void **state)
 	rounds_submit(&rounds, 2, 20, TOKENS);
 	rounds_step(&rounds);
 	assert_int_equal(rounds.plan->op_count, 0);
-	assert_outcome(&rounds.results[2], TRANSFER_QUARANTINE);
+	assert_int_equal(rounds_outcome(&rounds, 2), TRANSFER_QUARANTINE);
 	assert_int_equal(sched_notice(rounds.sched, &notice), 0);
 	assert_int_equal(sched_notice(rounds.sched, &notice), KVS_E_STALE);
 	assert_false(sched_quarantined(rounds.sched));
@@ -280,6 +283,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(A3_12_a_late_query_answer_starts_nothing),
+		cmocka_unit_test(a_deadline_past_the_end_of_the_clock_never_comes),
 		cmocka_unit_test(A3_12_a_late_get_never_publishes_and_keeps_its_blocks),
 		cmocka_unit_test(A3_12_a_get_that_ends_on_the_tick_of_its_deadline_is_late),
 		cmocka_unit_test(without_a_deadline_a_request_waits_for_its_fact),

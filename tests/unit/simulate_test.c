@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One simulated cache: by hand, against the rules written down as plain arrays, and on an hour of
- * real traffic whose hit counts are known.
+ * One simulated cache: by hand, and against the rules written down as plain arrays.  On an hour of
+ * real traffic whose hit counts are known it is tried by tests/e2e/trace_test.py.
  */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -51,11 +49,12 @@ static void expect(const char *policy, uint64_t capacity, const char *const *pro
 
 	for (; *hits; hits++, prompts++) {
 		feed(sim, *prompts, SOURCE_PAGE_TOKENS);
-		if (simulate_counts(sim).hit_blocks - before != (uint64_t)(*hits - '0'))
+		if (simulate_counts(sim).hit_blocks - before != (uint64_t)(*hits - '0')) {
 			fail_msg("%s of %llu: %s hits %llu, not %c", policy,
 				 (unsigned long long)capacity, *prompts,
 				 (unsigned long long)(simulate_counts(sim).hit_blocks - before),
 				 *hits);
+		}
 		before = simulate_counts(sim).hit_blocks;
 	}
 	simulate_close(sim);
@@ -74,10 +73,7 @@ static void policies_differ_where_they_should(void **state)
 {
 	/* Room for three: when d comes, lru has just used a, fifo has not noticed. */
 	const char *const used[] = { "a", "b", "c", "a", "d", "a" };
-	/*
-	 * x costs lru the beginning of the chain, and with it all of it; leaf order gives up the
-	 * end.
-	 */
+	/* x costs lru the whole chain, from its beginning; leaf order gives up the end. */
 	const char *const chain[] = { "abc", "x", "abc" };
 
 	(void)state;
@@ -131,10 +127,7 @@ static void open_refuses(void **state)
 	simulate_close(NULL);
 }
 
-/*
- * --- the rules as plain arrays
- * -------------------------------------------------------------------------
- */
+/* --- the rules as plain arrays ---------------------------------------------------------------- */
 
 struct naive {
 	uint64_t ids[256]; /* who goes first stands first */
@@ -213,9 +206,10 @@ static void compare(const char *policy, uint32_t capacity, uint64_t seed)
 		simulate_hash(&request, hashes);
 		assert_int_equal(simulate_request(sim, &request, hashes, NULL), 0);
 		hits += naive_request(&naive, ids, request.page_count);
-		if (simulate_counts(sim).hit_blocks != hits)
+		if (simulate_counts(sim).hit_blocks != hits) {
 			fail_msg("%s of %u, seed %llu, request %u", policy, capacity,
 				 (unsigned long long)seed, r);
+		}
 		simulate_audit(sim);
 	}
 	simulate_close(sim);
@@ -262,90 +256,7 @@ static void tables_grow_to_the_capacity(void **state)
 	}
 }
 
-/*
- * --- an hour of real traffic
- * ---------------------------------------------------------------------------
- */
-
-static const struct {
-	const char *policy;
-	uint64_t    capacity;
-	uint64_t    hit_blocks;
-} known[] = {
-	{ "lru", 1000, 12831 },       { "lru", 10000, 60921 },       { "lru", 30000, 93967 },
-	{ "lru", 50000, 102290 },     { "lru", 0, 105710 },          { "fifo", 1000, 12509 },
-	{ "fifo", 10000, 52351 },     { "fifo", 30000, 84936 },      { "fifo", 50000, 96228 },
-	{ "fifo", 0, 105710 },        { "lru-leaf", 1000, 12847 },   { "lru-leaf", 10000, 61046 },
-	{ "lru-leaf", 30000, 93978 }, { "lru-leaf", 50000, 102290 }, { "lru-leaf", 0, 105710 },
-};
-
-/*
- * KVSTRATA_TRACE, or beside the checkout: this file's own name leads there from the build
- * directory.
- */
-static struct source *open_known_trace(void)
-{
-	const char    *named = getenv("KVSTRATA_TRACE");
-	const int      root_bytes = (int)(strlen(__FILE__) - strlen("tests/unit/simulate_test.c"));
-	struct source *source = NULL;
-	char           path[512];
-
-	snprintf(path, sizeof(path), "%.*s../shared/traces/conversation_trace.jsonl", root_bytes,
-		 __FILE__);
-	if (source_open_trace(named ? named : path, &source, NULL) < 0)
-		return NULL;
-	return source;
-}
-
-static void feed_all(struct source *source, struct simulate **sims)
-{
-	struct source_request request;
-	struct kvs_error      err = { 0 };
-	uint64_t              hashes[1024];
-	size_t                i;
-	int                   code;
-
-	while ((code = source_next(source, &request, &err)) == 1) {
-		assert_true(request.page_count <= ARRAY_COUNT(hashes));
-		simulate_hash(&request, hashes);
-		for (i = 0; i < ARRAY_COUNT(known); i++)
-			assert_int_equal(simulate_request(sims[i], &request, hashes, NULL), 0);
-	}
-	if (code != 0)
-		fail_msg("%s", err.message);
-}
-
-static void the_conversation_trace_gives_its_known_counts(void **state)
-{
-	struct source   *source = open_known_trace();
-	struct simulate *sims[ARRAY_COUNT(known)];
-	size_t           i;
-
-	(void)state;
-	if (!source) {
-		print_message(
-			"# conversation_trace.jsonl is not here; set KVSTRATA_TRACE to its path\n");
-		skip();
-	}
-	for (i = 0; i < ARRAY_COUNT(known); i++)
-		sims[i] = open_cache(known[i].policy, known[i].capacity);
-	feed_all(source, sims);
-	source_close(source);
-	for (i = 0; i < ARRAY_COUNT(known); i++) {
-		const struct simulate_counts counts = simulate_counts(sims[i]);
-
-		assert_int_equal(counts.requests, 12031);
-		assert_int_equal(counts.blocks, 288500);
-		assert_int_equal(counts.tokens, 144793823);
-		assert_int_equal(counts.hit_blocks, known[i].hit_blocks);
-		simulate_audit(sims[i]);
-		simulate_close(sims[i]);
-	}
-}
-
-/*
- * The generator's default must show something: reuse, and a cache small enough to lose some of it.
- */
+/* The generator's default must show reuse, and a cache small enough to lose some of it. */
 static void generated_requests_hit_and_miss(void **state)
 {
 	struct simulate      *ample = open_cache("lru", 0), *small = open_cache("lru", 200);
@@ -379,7 +290,6 @@ int main(void)
 		cmocka_unit_test(open_refuses),
 		cmocka_unit_test(simulation_equals_the_rules),
 		cmocka_unit_test(tables_grow_to_the_capacity),
-		cmocka_unit_test(the_conversation_trace_gives_its_known_counts),
 		cmocka_unit_test(generated_requests_hit_and_miss),
 	};
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sources of requests: every way a trace can be malformed, and what the generator promises. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -195,10 +196,7 @@ static void a_line_too_long_is_refused(void **state)
 	close(fd);
 }
 
-/*
- * Lines around the size of the first buffer: a newline before, at and behind its end; then it
- * grows.
- */
+/* Lines around the size of the first buffer: a newline before, at and behind its end. */
 static void lines_straddle_buffers(void **state)
 {
 	static const size_t lengths[] = {
@@ -248,9 +246,9 @@ static void open_names_the_file(void **state)
 	char             path[300];
 
 	(void)state;
-	assert_int_equal(source_open_trace("no/such/file", &source, &err), -2);
+	assert_int_equal(source_open_trace("no/such/file", &source, &err), -ENOENT);
 	assert_string_equal(err.message, "no/such/file: cannot open: No such file or directory");
-	assert_int_equal(source_open_trace("/proc/self", &source, &err), -21);
+	assert_int_equal(source_open_trace("/proc/self", &source, &err), -EISDIR);
 	assert_string_equal(err.message, "/proc/self: cannot open: Is a directory");
 	/* Of a long path its end tells more. */
 	memset(path, 'x', sizeof(path));
@@ -281,10 +279,7 @@ static void traces_come_through_pipes_too(void **state)
 	close(ends[0]);
 }
 
-/*
- * --- the generator
- * ------------------------------------------------------------------------------------
- */
+/* --- the generator ---------------------------------------------------------------------------- */
 
 static struct source *generate(uint64_t seed, uint64_t count)
 {
@@ -379,9 +374,10 @@ static void a_partial_page_has_an_id_of_its_own(void **state)
 
 	(void)state;
 	while (source_next(source, &request, NULL) == 1) {
-		if (request.input_tokens % SOURCE_PAGE_TOKENS != 0)
+		if (request.input_tokens % SOURCE_PAGE_TOKENS != 0) {
 			sample.partial_ids[sample.partial_count++] =
 				request.page_ids[request.page_count - 1];
+		}
 	}
 	source_close(source);
 	qsort(sample.partial_ids, sample.partial_count, sizeof(uint64_t), by_value);

@@ -46,7 +46,9 @@ static const struct {
 	{ "10 ,20", "lru", "capacity: \"10 \" is not" },
 	{ "2147483649", "lru", "capacity: \"2147483649\" is not" },
 	{ "99999999999999999999999999999999999999", "lru",
-	  "capacity: \"9999999999999999999999999999999\" is not" },
+	  "capacity: \"9999999999999999999999999999999...\" is too long" },
+	/* Not the 15 that its first characters would be. */
+	{ "00000000000000000000000000000150", "lru", "capacity: \"0" },
 	{ "Unlimited", "lru", "capacity: \"Unlimited\" is not" },
 	{ "10,20,10", "lru", "capacity: \"10\" is given twice" },
 	{ "unlimited,unlimited", "lru", "capacity: \"unlimited\" is given twice" },
@@ -107,10 +109,7 @@ static void every_cache_sees_every_request(void **state)
 	sweep_close(NULL);
 }
 
-/*
- * --- the command
- * ---------------------------------------------------------------------------------------
- */
+/* --- the command ------------------------------------------------------------------------------ */
 
 struct outcome {
 	int  status;
@@ -267,10 +266,7 @@ static void failures_are_one_line_and_a_status(void **state)
 		       ": line 1: timestamp: missing; a request has");
 }
 
-/*
- * --- the picture
- * ---------------------------------------------------------------------------------------
- */
+/* --- the picture ------------------------------------------------------------------------------ */
 
 static struct outcome plot_to_memory(const char *arguments, char *picture, size_t bytes)
 {

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "death.h"
+#include "transfer/parts.h"
 #include "transfer_rig.h"
 
 #define TEXT_BYTES 4096u
@@ -88,9 +89,10 @@ static void only_a_notice_leads_out_of_quarantine(void **state)
 	ticket_edges_print(table, sizeof(table));
 	assert_non_null(strstr(table, "QUARANTINE -> FREE on NOTICE\n"));
 	assert_non_null(strstr(table, "QUARANTINE -> QUARANTINE on DETACH\n"));
-	for (on = 0; on < TICKET_EVENT_COUNT; on++)
+	for (on = 0; on < TICKET_EVENT_COUNT; on++) {
 		assert_int_equal(is_printed(table, TICKET_QUARANTINE, (enum ticket_event)on),
 				 on == TICKET_ON_NOTICE || on == TICKET_ON_DETACH);
+	}
 }
 
 static void read_document(char *ret_text, size_t text_bytes)

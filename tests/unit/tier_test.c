@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "death.h"
 #include "named_block.h"
 #include "tier/tier.h"
 
@@ -55,6 +56,7 @@ static void fence(struct rig *rig, uint32_t ticket)
 	tier_done(&rig->tier, ticket);
 	tier_end(&rig->tier, ticket);
 	coord_audit(&rig->coord);
+	tier_audit(&rig->tier);
 }
 
 static void a_load_holds_its_sources_until_the_fence(void **state)
@@ -101,14 +103,14 @@ static void a_load_without_a_ticket_takes_nothing(void **state)
 }
 
 /* never-early, of the way down: nobody may read a Host block that is still being written. */
-static void a_store_publishes_at_the_fence_and_not_before(void **state)
+static void a_save_publishes_at_the_fence_and_not_before(void **state)
 {
 	struct rig rig;
 	uint32_t   slot, i;
 
 	(void)state;
 	open_rig(&rig, PAGES, 1);
-	slot = tier_store(&rig.tier, rig.keys, rig.table, PAGES);
+	slot = tier_save(&rig.tier, rig.keys, rig.table, PAGES);
 	assert_int_equal(rig.tier.tickets[slot].pair_count, PAGES);
 	for (i = 0; i < PAGES; i++) {
 		assert_int_equal(stratum_find(&rig.coord.host, &rig.keys[i]), SLOT_NONE);
@@ -124,7 +126,7 @@ static void a_store_publishes_at_the_fence_and_not_before(void **state)
 	close_rig(&rig);
 }
 
-static void a_store_leaves_out_what_the_host_holds(void **state)
+static void a_save_leaves_out_what_the_host_holds(void **state)
 {
 	struct rig rig;
 	uint32_t   slot;
@@ -132,13 +134,13 @@ static void a_store_leaves_out_what_the_host_holds(void **state)
 	(void)state;
 	open_rig(&rig, PAGES, 1);
 	stratum_unpin(&rig.coord.host, publish(&rig, 1));
-	slot = tier_store(&rig.tier, rig.keys, rig.table, 3);
+	slot = tier_save(&rig.tier, rig.keys, rig.table, 3);
 	assert_int_equal(rig.tier.tickets[slot].pair_count, 2);
 	assert_int_equal(rig.tier.tickets[slot].pairs[0].device_block, rig.table[0]);
 	assert_int_equal(rig.tier.tickets[slot].pairs[1].device_block, rig.table[2]);
 	fence(&rig, slot);
 	assert_int_equal(coord_probe(&rig.coord, rig.keys, PAGES).host_end, 3);
-	assert_int_equal(rig.tier.unstored, 0);
+	assert_int_equal(rig.tier.unsaved, 0);
 	close_rig(&rig);
 }
 
@@ -148,11 +150,11 @@ static void nothing_to_copy_takes_no_ticket(void **state)
 
 	(void)state;
 	open_rig(&rig, PAGES, 1);
-	assert_int_equal(tier_store(&rig.tier, rig.keys, rig.table, 0), SLOT_NONE);
-	fence(&rig, tier_store(&rig.tier, rig.keys, rig.table, 2));
-	assert_int_equal(tier_store(&rig.tier, rig.keys, rig.table, 2), SLOT_NONE);
+	assert_int_equal(tier_save(&rig.tier, rig.keys, rig.table, 0), SLOT_NONE);
+	fence(&rig, tier_save(&rig.tier, rig.keys, rig.table, 2));
+	assert_int_equal(tier_save(&rig.tier, rig.keys, rig.table, 2), SLOT_NONE);
 	assert_int_equal(tier_in_flight(&rig.tier), 0);
-	assert_int_equal(rig.tier.unstored, 0);
+	assert_int_equal(rig.tier.unsaved, 0);
 	close_rig(&rig);
 }
 
@@ -165,13 +167,13 @@ static void a_full_host_takes_the_front_and_counts_the_rest(void **state)
 	(void)state;
 	open_rig(&rig, 3, 2);
 	assert_int_not_equal(stratum_acquire(&rig.coord.host), SLOT_NONE);
-	slot = tier_store(&rig.tier, rig.keys, rig.table, PAGES);
+	slot = tier_save(&rig.tier, rig.keys, rig.table, PAGES);
 	assert_int_equal(rig.tier.tickets[slot].pair_count, 2);
-	assert_int_equal(rig.tier.unstored, 2);
+	assert_int_equal(rig.tier.unsaved, 2);
 	/* With every block held, a ticket would be empty: none is kept. */
-	assert_int_equal(tier_store(&rig.tier, rig.keys + 2, rig.table + 2, 2), SLOT_NONE);
+	assert_int_equal(tier_save(&rig.tier, rig.keys + 2, rig.table + 2, 2), SLOT_NONE);
 	assert_int_equal(tier_in_flight(&rig.tier), 1);
-	assert_int_equal(rig.tier.unstored, 4);
+	assert_int_equal(rig.tier.unsaved, 4);
 	fence(&rig, slot);
 	assert_int_equal(coord_probe(&rig.coord, rig.keys, PAGES).host_end, 2);
 	close_rig(&rig);
@@ -184,9 +186,9 @@ static void without_a_ticket_the_pages_are_counted_and_nothing_is_held(void **st
 
 	(void)state;
 	open_rig(&rig, PAGES, 1);
-	slot = tier_store(&rig.tier, rig.keys, rig.table, 1);
-	assert_int_equal(tier_store(&rig.tier, rig.keys + 1, rig.table + 1, 3), SLOT_NONE);
-	assert_int_equal(rig.tier.unstored, 3);
+	slot = tier_save(&rig.tier, rig.keys, rig.table, 1);
+	assert_int_equal(tier_save(&rig.tier, rig.keys + 1, rig.table + 1, 3), SLOT_NONE);
+	assert_int_equal(rig.tier.unsaved, 3);
 	assert_int_equal(stratum_room(&rig.coord.host), 3);
 	assert_int_equal(pool_refs(&rig.coord.device.pool, rig.table[1]), 1);
 	fence(&rig, slot);
@@ -201,8 +203,8 @@ static void two_copies_of_a_page_end_as_one(void **state)
 
 	(void)state;
 	open_rig(&rig, PAGES, 2);
-	first = tier_store(&rig.tier, rig.keys, rig.table, 1);
-	second = tier_store(&rig.tier, rig.keys, rig.table, 1);
+	first = tier_save(&rig.tier, rig.keys, rig.table, 1);
+	second = tier_save(&rig.tier, rig.keys, rig.table, 1);
 	assert_int_equal(stratum_room(&rig.coord.host), PAGES - 2);
 	fence(&rig, second);
 	fence(&rig, first);
@@ -220,7 +222,7 @@ static void a_ticket_changes_kind_from_life_to_life(void **state)
 
 	(void)state;
 	open_rig(&rig, PAGES, 1);
-	fence(&rig, tier_store(&rig.tier, rig.keys, rig.table, PAGES));
+	fence(&rig, tier_save(&rig.tier, rig.keys, rig.table, PAGES));
 	source = stratum_find(&rig.coord.host, &rig.keys[3]);
 	stratum_pin(&rig.coord.host, source);
 	slot = tier_load(&rig.tier, 2, rig.table, &source, 1);
@@ -230,18 +232,58 @@ static void a_ticket_changes_kind_from_life_to_life(void **state)
 	close_rig(&rig);
 }
 
+static void audit(void *arg)
+{
+	tier_audit(arg);
+}
+
+static void the_audit_finds_a_source_that_nobody_holds(void **state)
+{
+	struct rig rig;
+	uint32_t   slot;
+
+	(void)state;
+	open_rig(&rig, PAGES, 1);
+	slot = tier_save(&rig.tier, rig.keys, rig.table, 1);
+	stratum_unpin(&rig.coord.device, rig.table[0]);
+	tier_audit(&rig.tier);
+	stratum_unpin(&rig.coord.device, rig.table[0]);
+	assert_true(death_panics(audit, &rig.tier, NULL, 0));
+	tier_end(&rig.tier, slot);
+	close_rig(&rig);
+}
+
+static void the_audit_finds_a_destination_that_is_published(void **state)
+{
+	struct rig       rig;
+	struct tier_pair pair;
+	uint32_t         slot;
+
+	(void)state;
+	open_rig(&rig, PAGES, 1);
+	slot = tier_save(&rig.tier, rig.keys, rig.table, 1);
+	pair = rig.tier.tickets[slot].pairs[0];
+	tier_audit(&rig.tier);
+	stratum_publish(&rig.coord.host, &rig.keys[0], pair.host_block);
+	assert_true(death_panics(audit, &rig.tier, NULL, 0));
+	tier_end(&rig.tier, slot);
+	close_rig(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_load_holds_its_sources_until_the_fence),
 		cmocka_unit_test(a_load_without_a_ticket_takes_nothing),
-		cmocka_unit_test(a_store_publishes_at_the_fence_and_not_before),
-		cmocka_unit_test(a_store_leaves_out_what_the_host_holds),
+		cmocka_unit_test(a_save_publishes_at_the_fence_and_not_before),
+		cmocka_unit_test(a_save_leaves_out_what_the_host_holds),
 		cmocka_unit_test(nothing_to_copy_takes_no_ticket),
 		cmocka_unit_test(a_full_host_takes_the_front_and_counts_the_rest),
 		cmocka_unit_test(without_a_ticket_the_pages_are_counted_and_nothing_is_held),
 		cmocka_unit_test(two_copies_of_a_page_end_as_one),
 		cmocka_unit_test(a_ticket_changes_kind_from_life_to_life),
+		cmocka_unit_test(the_audit_finds_a_source_that_nobody_holds),
+		cmocka_unit_test(the_audit_finds_a_destination_that_is_published),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -234,6 +234,32 @@ static void A4_2_when_every_candidate_is_gone_nothing_is_charged(void **state)
 	assert_int_equal(rig.transfer.put_tickets, 0);
 }
 
+/* Two requests that compute one page at once offer it twice. */
+static void A4_5_a_candidate_that_is_being_put_is_no_loss(void **state)
+{
+	uint32_t  key_count;
+	struct op put;
+	int       i;
+
+	(void)state;
+	publish_and_offer(0, 1);
+	rig_round(&rig, NULL, 0);
+	put = rig_last_op(&rig);
+	offer(0);
+	rig_round(&rig, NULL, 0);
+	assert_int_equal(puts_of_round(&key_count), 0);
+	assert_int_equal(rig.transfer.backups.count, 0);
+	rig_round_of(&rig, rig_fact(&put, RIG_ALL_ROWS, true));
+	/* Once it has retired, an offer counts again. */
+	offer(0);
+	rig_round(&rig, NULL, 0);
+	assert_int_equal(puts_of_round(&key_count), 1);
+	put = rig_last_op(&rig);
+	rig_round_of(&rig, rig_fact(&put, RIG_ALL_ROWS, true));
+	for (i = 0; i < TRANSFER_DROP_COUNT; i++)
+		assert_int_equal(rig.transfer.drops[i], 0);
+}
+
 static void A4_5_a_stop_discards_what_waits_as_cleanup(void **state)
 {
 	(void)state;
@@ -257,9 +283,10 @@ static void A4_3_sources_are_held_until_they_retire(void **state)
 	put = rig_last_op(&rig);
 	assert_int_equal(put.kind, OP_PUT);
 	assert_int_equal(bits_prefix(put.owned.words, OP_KEYS_MAX), 3);
-	for (i = 0; i < 3; i++)
+	for (i = 0; i < 3; i++) {
 		assert_ptr_equal(put.spans[i].ptr,
 				 arena_block(&rig.part, rig_find(&rig, i)).ptr);
+	}
 	assert_int_equal(transfer_in_flight(&rig.transfer), 1);
 	rig.now_ns += 1000000;
 	rig_round(&rig, NULL, 0);
@@ -351,6 +378,7 @@ int main(void)
 		RIG_TEST(A4_5_a_full_queue_drops_its_oldest),
 		RIG_TEST(A4_2_a_candidate_pins_nothing_and_is_skipped_once_evicted),
 		RIG_TEST(A4_2_when_every_candidate_is_gone_nothing_is_charged),
+		RIG_TEST(A4_5_a_candidate_that_is_being_put_is_no_loss),
 		RIG_TEST(A4_5_a_stop_discards_what_waits_as_cleanup),
 		RIG_TEST(A4_3_sources_are_held_until_they_retire),
 		RIG_TEST(A4_3_a_retired_failure_leaves_the_host_entry_and_is_counted_by_reason),

@@ -117,10 +117,7 @@ static void a_query_asks_for_no_more_than_one_op_holds(void **state)
 	assert_true(asks_for(&op, (uint32_t[]){ 10, 11, 12, 13, 14, 15, 16, 17 }, RIG_KEYS_MAX));
 }
 
-/*
- * Above the Device's prefix only the Host can supply, so what the Device alone holds is missing
- * there.
- */
+/* Above the Device's prefix only the Host can supply, so what the Device alone holds is missing there. */
 static void A3_4_what_only_the_device_holds_beyond_its_prefix_is_asked_for(void **state)
 {
 	struct op op;
@@ -258,13 +255,15 @@ static void A6_3_exhausted_host_credits_refuse_before_backend_work(void **state)
 	const struct kvs_key   key = key_of(30);
 	uint64_t               lease_id;
 	uint64_t               none = 77;
+	enum transfer_outcome  reason;
 
 	(void)state;
 	limits.host_credits = 3;
 	reopen(&limits, HOST_BLOCKS);
 	rig_get(&rig, 0, 1, 3, &lease_id);
 	transfer_begin(&rig.transfer, rig.now_ns);
-	assert_int_equal(transfer_read(&rig.transfer, 1, &key, 1, &none), TRANSFER_CREDITS);
+	assert_false(transfer_read(&rig.transfer, 1, &key, 1, &none, &reason));
+	assert_int_equal(reason, TRANSFER_CREDITS);
 	assert_int_equal(none, 77);
 	assert_int_equal(rig.transfer.out.op_count, 0);
 	assert_int_equal(rig.transfer.out.wake_count, 0);
@@ -296,14 +295,16 @@ static void credits_gone_since_the_query_end_the_wait(void **state)
 
 static void without_op_credits_a_read_is_refused(void **state)
 {
-	const struct kvs_key key = key_of(40);
-	uint64_t             none;
-	uint32_t             i;
+	const struct kvs_key  key = key_of(40);
+	uint64_t              none;
+	enum transfer_outcome reason;
+	uint32_t              i;
 
 	(void)state;
 	for (i = 0; i < rig_limits.op_credits; i++)
 		rig_read(&rig, i, 1 + i, 1);
-	assert_int_equal(transfer_read(&rig.transfer, 9, &key, 1, &none), TRANSFER_CREDITS);
+	assert_false(transfer_read(&rig.transfer, 9, &key, 1, &none, &reason));
+	assert_int_equal(reason, TRANSFER_CREDITS);
 	assert_int_equal(rig.transfer.out.op_count, rig_limits.op_credits);
 }
 
@@ -589,6 +590,7 @@ static void an_unretired_read_is_quarantined_until_its_notice(void **state)
 	const struct retirement_notice notice = { op.op_id }, other = { lease_id };
 	const struct kvs_key           key = key_of(9);
 	uint64_t                       none;
+	enum transfer_outcome          reason;
 
 	(void)state;
 	assert_int_equal(transfer_notice(&rig.transfer, &notice), KVS_E_STALE);
@@ -605,7 +607,8 @@ static void an_unretired_read_is_quarantined_until_its_notice(void **state)
 	assert_int_equal(rig_pin_all(&rig), HOST_BLOCKS - 2);
 	assert_int_equal(rig.transfer.host_refs, 2);
 	assert_int_equal(transfer_in_flight(&rig.transfer), 0);
-	assert_int_equal(transfer_read(&rig.transfer, 1, &key, 1, &none), TRANSFER_QUARANTINE);
+	assert_false(transfer_read(&rig.transfer, 1, &key, 1, &none, &reason));
+	assert_int_equal(reason, TRANSFER_QUARANTINE);
 	assert_int_equal(rig.transfer.out.op_count, 0);
 
 	assert_int_equal(transfer_notice(&rig.transfer, &other), KVS_E_STALE);
@@ -724,10 +727,7 @@ static void the_outputs_hold_the_worst_round(void **state)
 	assert_int_equal(rig.transfer.outcomes[TRANSFER_DEADLINE], n);
 }
 
-/*
- * --- our own mistakes, and the caller's
- * -------------------------------------------------------------
- */
+/* --- our own mistakes, and the caller's ------------------------------------------------------- */
 
 static void answer_nobody(void *arg)
 {
@@ -793,14 +793,16 @@ static void every_outcome_and_drop_has_a_name_of_its_own(void **state)
 
 	(void)state;
 	for (i = 0; i < TRANSFER_OUTCOME_COUNT; i++) {
-		for (j = 0; j < i; j++)
+		for (j = 0; j < i; j++) {
 			assert_string_not_equal(transfer_outcome_name((enum transfer_outcome)i),
 						transfer_outcome_name((enum transfer_outcome)j));
+		}
 	}
 	for (i = 0; i < TRANSFER_DROP_COUNT; i++) {
-		for (j = 0; j < i; j++)
+		for (j = 0; j < i; j++) {
 			assert_string_not_equal(transfer_drop_name((enum transfer_drop)i),
 						transfer_drop_name((enum transfer_drop)j));
+		}
 	}
 }
 

@@ -118,7 +118,7 @@ static void units_belong_to_their_grammar(void **state)
 
 static void text_of_quantities(void **state)
 {
-	char text[32];
+	char text[UNITS_TEXT_BYTES];
 
 	(void)state;
 	assert_string_equal(units_format_size(0, text), "0 B");
@@ -126,16 +126,27 @@ static void text_of_quantities(void **state)
 	assert_string_equal(units_format_size(65536, text), "64 KiB");
 	assert_string_equal(units_format_size(UINT64_C(3) << 29, text), "1.50 GiB");
 	assert_string_equal(units_format_size(UINT64_MAX, text), "16777216.00 TiB");
-	assert_string_equal(units_format_duration(0, text), "0 ns");
-	assert_string_equal(units_format_duration(999, text), "999 ns");
-	assert_string_equal(units_format_duration(250000000, text), "250 ms");
-	assert_string_equal(units_format_duration(1500, text), "1.50 us");
-	assert_string_equal(units_format_duration(UINT64_C(90000000000), text), "90 s");
 	assert_string_equal(units_format_count(0, text), "0");
 	assert_string_equal(units_format_count(999, text), "999");
 	assert_string_equal(units_format_count(12031, text), "12,031");
 	assert_string_equal(units_format_count(1000000, text), "1,000,000");
 	assert_string_equal(units_format_count(UINT64_MAX, text), "18,446,744,073,709,551,615");
+}
+
+/* What is written is what would be read. */
+static void exact_text_of_quantities(void **state)
+{
+	char text[UNITS_TEXT_BYTES];
+
+	(void)state;
+	assert_string_equal(units_exact_size(0, text), "0");
+	assert_string_equal(units_exact_size(1000, text), "1000");
+	assert_string_equal(units_exact_size(65536, text), "64KiB");
+	assert_string_equal(units_exact_size(UINT64_C(3) << 29, text), "1536MiB");
+	assert_string_equal(units_exact_duration(0, text), "0");
+	assert_string_equal(units_exact_duration(1001, text), "1001ns");
+	assert_string_equal(units_exact_duration(1500000000, text), "1500ms");
+	assert_string_equal(units_exact_duration(UINT64_C(60000000000), text), "60s");
 }
 
 int main(void)
@@ -148,6 +159,7 @@ int main(void)
 		cmocka_unit_test(bad_quantities),
 		cmocka_unit_test(units_belong_to_their_grammar),
 		cmocka_unit_test(text_of_quantities),
+		cmocka_unit_test(exact_text_of_quantities),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Text for people: what a sentence quotes, and lists of words in it. */
+#ifndef BASE_TEXT_H
+#define BASE_TEXT_H
+
+#include <stddef.h>
+
+/* Control characters become '?': quoted input must not speak to the reader's terminal. */
+char *text_printable(char *text);
+
+/* A NULL-terminated list of words, `between` between them, cut at the buffer's end; returns it. */
+char *text_join(const char *const *words, const char *between, char *buffer, size_t bytes);
+
+#endif
