@@ -31,7 +31,7 @@ int app_configure(const struct app_command *command, int argc, char **argv, void
 	return APP_USAGE;
 }
 
-/* Nobody would see what a flag without effect was meant to do; a file may well serve several runs. */
+/* A flag without effect is a misunderstanding; a file may well serve several runs. */
 int app_check_trace(const struct app_command *command, const struct conf *conf, const char *trace,
 		    struct kvs_error *err)
 {

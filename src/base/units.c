@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Quantities in and out of text.  Decimals are read exactly: digits times a power of two or ten, no
- * floating point.
- */
+/* Quantities in and out of text.  Decimals are read exactly, as integers: no floating point. */
 #include "base/units.h"
 
 #include <inttypes.h>
