@@ -26,9 +26,10 @@ enum action { EXISTS, GET, PUT, REMOVE };
 /* The place of a key, or a free one (NULL). */
 static struct place *find(struct shelf *s, const struct kvs_key *key)
 {
-	for (struct place *p = s->place; p < s->place + PLACES; p++)
+	for (struct place *p = s->place; p < s->place + PLACES; p++) {
 		if (key ? p->bytes && memcmp(&p->key, key, sizeof(*key)) == 0 : p->bytes == 0)
 			return p;
+	}
 	return NULL;
 }
 
@@ -61,9 +62,10 @@ static int act(struct kvs_store *store, enum action action, const struct kvs_key
 {
 	struct shelf *s = (struct shelf *)store;
 
-	for (uint32_t i = 0; span && i < count; i++)
+	for (uint32_t i = 0; span && i < count; i++) {
 		if (span[i].bytes == 0 || span[i].bytes > s->block_bytes)
 			return KVS_E_INVALID;
+	}
 	pthread_mutex_lock(&s->mutex);
 	for (uint32_t i = 0; i < count; i++)
 		result[i] = act_one(s, action, &key[i], span ? &span[i] : NULL);

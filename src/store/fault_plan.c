@@ -73,9 +73,10 @@ static int check_keys(const struct object_at *at, const char *const *known, stru
 			used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s",
 						 used ? ", " : "", known[i]);
 		}
-		if (!known[i])
+		if (!known[i]) {
 			return err_set(err, KVS_E_INVALID, "%s%.32s: is no key here; use %s",
 				       at->name, key, list);
+		}
 	}
 	return 0;
 }
@@ -175,9 +176,10 @@ static int read_wait(const struct object_at *at, struct fault_rule *rule, struct
 		     &rule->wait_min_ns) ||
 	    !to_wait(is_range ? json_array_get(json, 1) : json, in_us ? 1000 : 1000000,
 		     &rule->wait_max_ns) ||
-	    rule->wait_min_ns > rule->wait_max_ns)
+	    rule->wait_min_ns > rule->wait_max_ns) {
 		return refuse(at, key, "is neither a time of at most an hour nor a range [least, most]",
 			      err);
+	}
 	return 0;
 }
 

@@ -52,9 +52,10 @@ static int check(const struct kvs_store_ops *ops, struct kvs_error *err)
 	const char *name;
 	int         rc;
 
-	if (!ops)
+	if (!ops) {
 		return err_set(err, KVS_E_PROTO, "hands out no table: its %s() returned NULL",
 			       KVS_STORE_PLUGIN_SYMBOL);
+	}
 	rc = check_abi(ops, err);
 	if (rc < 0)
 		return rc;

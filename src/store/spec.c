@@ -74,9 +74,10 @@ static int refuse_unknown(const char *key, const char *kind, const char *const *
 	char   list[256] = "";
 	size_t used = 0;
 
-	if (!*known)
+	if (!*known) {
 		return err_set(err, KVS_E_INVALID,
 			       "store: \"%.64s\" is not an option of %.32s; it takes none", key, kind);
+	}
 	for (; *known && used < sizeof(list); known++) {
 		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", used ? ", " : "",
 					 *known);

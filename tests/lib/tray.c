@@ -77,9 +77,10 @@ static uint32_t stutter(struct kvs_io_done *done, uint32_t count, uint32_t done_
 	const struct kvs_io_done last = done[count - 1];
 	size_t                   i;
 
-	for (i = 0; i < ARRAY_COUNT(flips) && count < done_max; i++)
+	for (i = 0; i < ARRAY_COUNT(flips) && count < done_max; i++) {
 		done[count++] = (struct kvs_io_done){ .cookie = last.cookie ^ flips[i],
 						      .result = KVS_RESULT_CORRUPT };
+	}
 	return count;
 }
 

@@ -56,9 +56,10 @@ static void begin(struct world *world, uint32_t place)
 	if (call->open)
 		return;
 	KVS_ASSERT_CMP(health_admit(&world->health, world->now_ns), ==, expected);
-	if (expected)
+	if (expected) {
 		*call = (struct call){ .open = true, .probe = world->down,
 				       .epoch = world->health.epoch };
+	}
 }
 
 /* Nobody is a probe any more once its question has an answer. */

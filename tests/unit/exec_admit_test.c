@@ -476,9 +476,10 @@ static void counters_have_names_of_their_own(void **state)
 	(void)state;
 	assert_string_equal(exec_counter_name(EXEC_REFUSED_HEALTH), "refused_health");
 	for (i = 0; i < EXEC_COUNTER_COUNT; i++) {
-		for (j = 0; j < i; j++)
+		for (j = 0; j < i; j++) {
 			assert_string_not_equal(exec_counter_name((enum exec_counter)i),
 						exec_counter_name((enum exec_counter)j));
+		}
 	}
 }
 

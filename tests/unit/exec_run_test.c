@@ -57,9 +57,10 @@ static int answer_spans(struct kvs_store *store, const struct kvs_key *key,
 
 	for (i = 0; i < count; i++)
 		assert_ptr_equal(span[i].ptr, spans[key[i].offset].ptr);
-	if (!script->silent)
+	if (!script->silent) {
 		*ret_retired = script->retired &&
 			       script->call_count + 1 != script->unretired_call;
+	}
 	return answer(store, key, count, result);
 }
 
