@@ -72,6 +72,7 @@ struct kvs_store_info {
 	bool                direct;          /* payload goes past the page cache */
 	bool                locks;           /* lock() keeps objects from eviction; else advisory */
 	bool                one_thread;      /* calls must not overlap */
+	bool                away;            /* not reached yet: the executor begins in cooldown */
 	char                note[128];       /* one sentence a user should know; "" for none */
 };
 
@@ -122,7 +123,7 @@ struct kvs_store {
 struct kvs_store_ops {
 	uint32_t           abi;     /* KVS_STORE_ABI */
 	const char        *name;    /* the KIND of a spec */
-	const char *const *options; /* keys it understands, NULL-terminated; NULL: none */
+	const char *const *options; /* keys it understands, NULL-terminated; NULL: open() checks */
 
 	/**
 	 * Open what config names.

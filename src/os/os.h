@@ -36,6 +36,16 @@ uint64_t os_peak_rss_bytes(void);
 int  os_thread_start(pthread_t *ret_thread, const char *name, void *(*run)(void *), void *arg);
 void os_thread_join(pthread_t thread);
 
+/* Inside a loop that watches memory: gives the processor's other half the room. */
+static inline void os_relax(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
 struct os_mutex {
 	pthread_mutex_t mutex;
 };
@@ -60,6 +70,7 @@ void os_cond_broadcast(struct os_cond *cond);
 int  os_eventfd(void); /* descriptor or -errno; non-blocking */
 void os_eventfd_signal(int fd);
 bool os_eventfd_drain(int fd); /* true when it had been signalled */
+bool os_eventfd_wait(int fd, uint64_t timeout_ns); /* true when it is signalled; drains nothing */
 int  os_epoll(void);
 int  os_epoll_add(int epoll_fd, int fd, uint64_t tag);
 /* Ready tags, at most count; 0 after timeout_ns.  A sleep is never unbounded. */
@@ -92,6 +103,15 @@ bool os_pages_shared_huge(void);
 uint64_t os_memlock_limit(void);
 /* Memory this process may have: the machine's, or its container's limit where that is lower. */
 uint64_t os_memory_bytes(void);
+
+/*
+ * --- shared objects
+ * ------------------------------------------------------------------------------------
+ */
+/* False with the loader's sentence in ret_why. */
+bool  os_library_load(const char *path, void **ret_library, char *ret_why, size_t why_bytes);
+void *os_library_symbol(void *library, const char *name); /* NULL when there is none */
+void  os_library_unload(void *library);
 
 /*
  * --- interruption, for programs

@@ -16,7 +16,7 @@
 
 /* A path of PATH_MAX and some options. */
 #define SPEC_BYTES_MAX 4608u
-#define SPEC_OPTIONS_MAX 8u
+#define SPEC_OPTIONS_MAX 24u
 
 /* All strings lie in text, so a spec is not copied by assignment. */
 struct store_spec {

@@ -154,7 +154,7 @@ static void dispatch(struct sim *sim, const struct op *op)
 
 	if (op->kind == OP_CANCEL) {
 		NOTE("cancel op %" PRIu64, op->op_id);
-		exec_core_cancel(&sim->exec, op->op_id);
+		exec_core_cancel(&sim->exec, op->op_id, sim->world.now);
 		return;
 	}
 	entry = ledger_add(sim, op);
@@ -169,7 +169,7 @@ static void dispatch(struct sim *sim, const struct op *op)
 		return;
 	}
 	sim->covers->refused_ops++;
-	fact_refused(&refusal, op, rc == KVS_E_QUARANTINE ? OP_REASON_QUARANTINE : OP_REASON_QUEUE);
+	fact_refused(&refusal, op, exec_refusal_reason(rc));
 	check_fact(sim, &refusal);
 	KVS_ASSERT(entry->answered);
 	sched_fact(sim->sched, &refusal);

@@ -66,8 +66,14 @@ static void must(struct sim *sim, int rc, const struct kvs_error *error)
 
 static void open_system(struct sim *sim)
 {
+	const uint32_t           cooldown = draw(sim, 1, 40);
 	const struct exec_limits limits = { .outstanding_max = draw(sim, 1, 10),
-					    .queue_max = draw(sim, 1, 4) };
+					    .queue_max = draw(sim, 1, 4),
+					    .bytes_max = { [EXEC_GET] = BLOCK_BYTES * draw(sim, 0, 4),
+							   [EXEC_PUT] = BLOCK_BYTES *
+									draw(sim, 0, 4) },
+					    .cooldown_min_ns = cooldown,
+					    .cooldown_max_ns = cooldown * draw(sim, 1, 8) };
 	const uint32_t           host_blocks = sim->options.coord.host_blocks;
 	char                     spec[32];
 	struct kvs_error         error;

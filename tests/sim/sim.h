@@ -80,6 +80,7 @@ struct sim_worker {
 	uint32_t    job;
 	struct op   op;
 	struct fact fact;
+	struct exec_report report;
 };
 
 struct sim {
