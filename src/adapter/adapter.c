@@ -25,7 +25,7 @@ struct adapter {
 	bool                 closing;
 };
 
-/* --- facts ------------------------------------------------------------------------------------------ */
+/* --- facts --------------------------------------------------------------- */
 
 static void finished(struct adapter *adapter, const struct task *task)
 {
@@ -72,7 +72,7 @@ static void facts_wait(void *arg)
 	os_mutex_unlock(&adapter->lock);
 }
 
-/* --- open and close ------------------------------------------------------------------------------------- */
+/* --- open and close ------------------------------------------------------ */
 
 static int check(const struct adapter_options *options, struct kvs_error *err)
 {
@@ -165,7 +165,7 @@ int adapter_fd(const struct adapter *adapter, enum task_kind kind)
 	return adapter->fds[kind];
 }
 
-/* --- submission ----------------------------------------------------------------------------------------- */
+/* --- submission ---------------------------------------------------------- */
 
 /* Every part gets its fact: one that the executor refuses has it at once. */
 static void dispatch(struct adapter *adapter, enum task_kind kind, uint32_t slot)
@@ -238,7 +238,7 @@ int adapter_submit_load(struct adapter *adapter, const struct kvs_key *keys,
 	return submit(adapter, TASK_LOAD, keys, spans, count, ret_task_id);
 }
 
-/* --- results ---------------------------------------------------------------------------------------------- */
+/* --- results ------------------------------------------------------------- */
 
 /* The last that waited was taken: the descriptor has nothing more to say. */
 static void settle_fd(struct adapter *adapter, enum task_kind kind)
@@ -334,7 +334,7 @@ uint32_t adapter_pop_retired(struct adapter *adapter, enum task_kind kind, uint6
 	return count;
 }
 
-/* --- figures ---------------------------------------------------------------------------------------------- */
+/* --- figures ------------------------------------------------------------- */
 
 void adapter_stats(struct adapter *adapter, struct adapter_stats *ret_stats)
 {

@@ -62,7 +62,7 @@ static uint32_t find_part(const struct tasks *tasks, uint64_t op_id)
 	return map_find(&tasks->ops, hash_of(tasks, op_id), &op_id);
 }
 
-/* --- starting ------------------------------------------------------------------------------------- */
+/* --- starting ------------------------------------------------------------ */
 
 static enum op_kind op_kind_of(enum task_kind kind)
 {
@@ -157,7 +157,7 @@ uint32_t tasks_start(struct tasks *tasks, enum task_kind kind, const struct kvs_
 	return task;
 }
 
-/* --- facts and notices ---------------------------------------------------------------------------- */
+/* --- facts and notices --------------------------------------------------- */
 
 uint32_t tasks_answer(struct tasks *tasks, const struct fact *fact)
 {
@@ -205,7 +205,7 @@ uint32_t tasks_notice(struct tasks *tasks, const struct retirement_notice *notic
 	return tasks->parts[slot].task;
 }
 
-/* --- results -------------------------------------------------------------------------------------- */
+/* --- results ------------------------------------------------------------- */
 
 uint32_t tasks_find(const struct tasks *tasks, enum task_kind kind, uint64_t task_id)
 {
@@ -275,7 +275,7 @@ uint64_t tasks_tell(struct tasks *tasks, enum task_kind kind)
 	return id;
 }
 
-/* --- audit ---------------------------------------------------------------------------------------- */
+/* --- audit --------------------------------------------------------------- */
 
 static void audit_task(const struct tasks *tasks, uint32_t task, uint32_t *parts)
 {

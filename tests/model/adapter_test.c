@@ -20,7 +20,7 @@
 #include "named_block.h"
 #include "os/os.h"
 #include "prop.h"
-#include "shelf.h"
+#include "crate.h"
 
 #define NUMBERS 48u      /* of short tasks */
 #define LONG_KEYS 1100u  /* of long ones: two ops */
@@ -35,17 +35,17 @@ struct asked {
 	uint64_t       id;
 	uint32_t       number, count; /* objects number .. number + count - 1 */
 	uint8_t        sure[LONG_KEYS]; /* was there for sure when it was asked for */
-	uint64_t (*bytes)[SHELF_BYTES / 8];
+	uint64_t (*bytes)[CRATE_BYTES / 8];
 };
 
 struct world {
-	struct shelf    shelf;
+	struct crate    crate;
 	struct adapter *adapter;
 	int             epoll_fd;
 	struct asked    asked[ASKED_MAX];
-	bool            offered[SHELF_KEYS]; /* some store had it */
-	bool            sure[SHELF_KEYS];    /* some store that had it said ok */
-	uint32_t        held[SHELF_KEYS];
+	bool            offered[CRATE_KEYS]; /* some store had it */
+	bool            sure[CRATE_KEYS];    /* some store that had it said ok */
+	uint32_t        held[CRATE_KEYS];
 	bool            faults;              /* there were some: a refusal may be anywhere */
 	uint64_t        last_id;
 };
@@ -66,15 +66,15 @@ static void *world_open(void)
 	int                 kind;
 
 	KVS_ASSERT(world);
-	shelf_init(&world->shelf, true);
-	KVS_ASSERT(adapter_open(&world->shelf.store, &options, &world->adapter, NULL) == 0);
+	crate_init(&world->crate, true);
+	KVS_ASSERT(adapter_open(&world->crate.store, &options, &world->adapter, NULL) == 0);
 	world->epoll_fd = os_epoll();
 	for (kind = 0; kind < TASK_KIND_COUNT; kind++)
 		KVS_ASSERT(os_epoll_add(world->epoll_fd, adapter_fd(world->adapter, kind), 0) == 0);
 	return world;
 }
 
-/* --- submitting ------------------------------------------------------------------------------------- */
+/* --- submitting ---------------------------------------------------------- */
 
 static uint32_t ops_of(const struct asked *asked)
 {
@@ -105,9 +105,9 @@ static int submit(struct world *world, struct asked *asked)
 		const uint32_t number = asked->number + i;
 
 		keys[i] = key_of(number);
-		spans[i] = (struct kvs_span){ asked->bytes[i], SHELF_BYTES, SHELF_BYTES };
+		spans[i] = (struct kvs_span){ asked->bytes[i], CRATE_BYTES, CRATE_BYTES };
 		if (asked->kind == TASK_STORE)
-			fill(asked->bytes[i], number, SHELF_BYTES);
+			fill(asked->bytes[i], number, CRATE_BYTES);
 		asked->sure[i] = world->sure[number];
 	}
 	if (asked->kind == TASK_STORE)
@@ -146,13 +146,13 @@ static void ask(struct world *world, enum task_kind kind, const struct prop_op *
 		memset(&world->offered[asked->number], true, asked->count);
 }
 
-/* --- results ---------------------------------------------------------------------------------------- */
+/* --- results ------------------------------------------------------------- */
 
 static bool is_blank(const uint64_t *words)
 {
-	static const uint64_t blank[SHELF_BYTES / 8];
+	static const uint64_t blank[CRATE_BYTES / 8];
 
-	return memcmp(words, blank, SHELF_BYTES) == 0;
+	return memcmp(words, blank, CRATE_BYTES) == 0;
 }
 
 static void check_row(const struct world *world, const struct asked *asked, uint32_t row, bool set)
@@ -164,7 +164,7 @@ static void check_row(const struct world *world, const struct asked *asked, uint
 	else
 		KVS_ASSERT(world->faults || !asked->sure[row]);
 	if (asked->kind == TASK_LOAD && set)
-		KVS_ASSERT(is_filled(asked->bytes[row], number, SHELF_BYTES));
+		KVS_ASSERT(is_filled(asked->bytes[row], number, CRATE_BYTES));
 }
 
 /* The id stays: it is asked for again, and must not answer. */
@@ -190,7 +190,7 @@ static bool take_stored(struct world *world)
 	KVS_ASSERT(asked < world->asked + ASKED_MAX);
 	KVS_ASSERT(asked->kind == TASK_STORE && !asked->stuck);
 	KVS_ASSERT(result.ok || world->faults);
-	KVS_ASSERT(result.ok ? result.moved_bytes <= (uint64_t)asked->count * SHELF_BYTES :
+	KVS_ASSERT(result.ok ? result.moved_bytes <= (uint64_t)asked->count * CRATE_BYTES :
 			       result.moved_bytes == 0);
 	if (result.ok)
 		memset(&world->sure[asked->number], true, asked->count);
@@ -249,7 +249,7 @@ static void take_all(struct world *world)
 {
 	uint64_t tag;
 
-	shelf_open(&world->shelf);
+	crate_open(&world->crate);
 	while (!all_taken(world)) {
 		if (!take_any(world))
 			os_epoll_wait(world->epoll_fd, &tag, 1, FOREVER_NS);
@@ -266,7 +266,7 @@ static void settle(struct world *world)
 	uint32_t             i;
 
 	take_all(world);
-	for (i = 0; i < SHELF_KEYS; i++)
+	for (i = 0; i < CRATE_KEYS; i++)
 		held += world->held[i];
 	adapter_stats(world->adapter, &stats);
 	KVS_ASSERT_CMP(stats.exec.locks_held, ==, held);
@@ -276,7 +276,7 @@ static void settle(struct world *world)
 	}
 }
 
-/* --- locks, faults and notices ---------------------------------------------------------------------- */
+/* --- locks, faults and notices ------------------------------------------- */
 
 /* A lock that the model has; others are those of results that nobody took yet. */
 static void unlock(struct world *world, const struct prop_op *op)
@@ -295,17 +295,17 @@ static void unlock(struct world *world, const struct prop_op *op)
 	}
 }
 
-static void set_fate(struct world *world, uint32_t number, enum shelf_fate fate)
+static void set_fate(struct world *world, uint32_t number, enum crate_fate fate)
 {
-	os_mutex_lock(&world->shelf.lock);
-	world->shelf.fate[number] = (uint8_t)fate;
-	os_mutex_unlock(&world->shelf.lock);
+	os_mutex_lock(&world->crate.lock);
+	world->crate.fate[number] = (uint8_t)fate;
+	os_mutex_unlock(&world->crate.lock);
 }
 
 static void fault(struct world *world, const struct prop_op *op)
 {
-	static const enum shelf_fate fates[] = { SHELF_FAILS, SHELF_NO_SPACE, SHELF_BREAKS,
-						 SHELF_CLINGS };
+	static const enum crate_fate fates[] = { CRATE_FAILS, CRATE_NO_SPACE, CRATE_BREAKS,
+						 CRATE_CLINGS };
 
 	/* Before the fault itself: what it hits may be taken at once. */
 	world->faults = true;
@@ -317,7 +317,7 @@ static void mend(struct world *world)
 	uint32_t i;
 
 	for (i = 0; i < NUMBERS; i++)
-		set_fate(world, i, SHELF_FINE);
+		set_fate(world, i, CRATE_FINE);
 }
 
 /* Every op of a stuck task that needs it; then the task is told, once. */
@@ -354,7 +354,7 @@ static bool notice_all(struct world *world)
 	return any;
 }
 
-/* --- steps ------------------------------------------------------------------------------------------ */
+/* --- steps --------------------------------------------------------------- */
 
 enum { STORE, LOOKUP, LOAD, TAKE, UNLOCK, FAULT, MEND, NOTICE, SHUT, OPEN, SETTLE };
 
@@ -393,10 +393,10 @@ static void world_step(void *arg, const struct prop_op *op)
 		notice_all(world);
 		break;
 	case SHUT:
-		shelf_shut(&world->shelf);
+		crate_shut(&world->crate);
 		break;
 	case OPEN:
-		shelf_open(&world->shelf);
+		crate_open(&world->crate);
 		break;
 	case SETTLE:
 		settle(world);
@@ -417,7 +417,7 @@ static void world_close(void *arg)
 	uint32_t            i;
 	int                 rc;
 
-	shelf_open(&world->shelf);
+	crate_open(&world->crate);
 	rc = adapter_close(world->adapter, FOREVER_NS);
 	if (rc < 0) {
 		KVS_ASSERT_CMP(rc, ==, KVS_E_QUARANTINE);
@@ -426,12 +426,12 @@ static void world_close(void *arg)
 		KVS_ASSERT(notice_all(world));
 		KVS_ASSERT_CMP(adapter_close(world->adapter, FOREVER_NS), ==, 0);
 	}
-	KVS_ASSERT(world->shelf.closed);
-	KVS_ASSERT_CMP(shelf_locked(&world->shelf), ==, 0);
+	KVS_ASSERT(world->crate.closed);
+	KVS_ASSERT_CMP(crate_locked(&world->crate), ==, 0);
 	for (i = 0; i < ASKED_MAX; i++)
 		free(world->asked[i].bytes);
 	os_close(world->epoll_fd);
-	shelf_fini(&world->shelf);
+	crate_fini(&world->crate);
 	free(world);
 }
 

@@ -97,7 +97,7 @@ static bool row_ok(const struct record *record, uint32_t part, uint32_t row)
 	return record->seed == 0 || (mix64(record->seed + record->id + part) + row) % 3 != 0;
 }
 
-/* --- steps ------------------------------------------------------------------------------------------- */
+/* --- steps --------------------------------------------------------------- */
 
 /* Each part carries its rows of the batch, and a store names each key to the executor once. */
 static void check_ops(const struct world *world, const struct record *record, uint32_t slot)
