@@ -69,6 +69,7 @@ void rows_begin(struct rows *rows, struct kvs_store *store, const struct op *op)
 	rows->evidence = EXEC_EVIDENCE_NONE;
 	rows->locked = (struct op_mask){ 0 };
 	rows->cut = (struct op_mask){ 0 };
+	static_assert(KVS_RESULT_UNKNOWN == 0, "zeroed results are unknown");
 	memset(rows->result, 0, op->key_count * sizeof(*rows->result));
 	fold(rows);
 }
@@ -114,37 +115,52 @@ static bool failures_retire(struct kvs_store *store)
 	return info.failures_retire;
 }
 
-/* What one answered row says of the store. */
-static enum exec_evidence weigh_row(struct rows *rows, uint32_t row)
-{
-	if (!can_answer(rows->op->kind, rows->result[row])) {
-		rows->result[row] = KVS_RESULT_UNKNOWN;
-		return EXEC_EVIDENCE_OUTAGE;
-	}
-	if (rows->result[row] == KVS_RESULT_FAILED)
-		return EXEC_EVIDENCE_OUTAGE;
-	return rows->result[row] == KVS_RESULT_UNKNOWN ? EXEC_EVIDENCE_NONE : EXEC_EVIDENCE_UP;
-}
-
 static void weigh(struct rows *rows, enum exec_evidence evidence)
 {
 	if (evidence > rows->evidence)
 		rows->evidence = evidence;
 }
 
-void rows_answer(struct rows *rows, uint32_t first, uint32_t count, int rc, bool retired)
+/* What a row that is not simply done says of the store.  True when nobody can understand it. */
+static bool weigh_row(struct rows *rows, uint32_t row)
 {
-	bool     malformed = false;
+	if (!can_answer(rows->op->kind, rows->result[row])) {
+		rows->result[row] = KVS_RESULT_UNKNOWN;
+		weigh(rows, EXEC_EVIDENCE_OUTAGE);
+		return true;
+	}
+	if (rows->result[row] == KVS_RESULT_FAILED)
+		weigh(rows, EXEC_EVIDENCE_OUTAGE);
+	else if (rows->result[row] != KVS_RESULT_UNKNOWN)
+		weigh(rows, EXEC_EVIDENCE_UP);
+	return false;
+}
+
+/* Every op comes by here with all its rows: what is done costs one comparison. */
+static bool weigh_rows(struct rows *rows, uint32_t first, uint32_t count)
+{
+	bool     malformed = false, done = false;
 	uint32_t row;
 
 	for (row = first; row < first + count; row++) {
-		if (rc < 0) {
-			rows->result[row] = KVS_RESULT_UNKNOWN;
-			continue;
-		}
-		malformed |= !can_answer(rows->op->kind, rows->result[row]);
-		weigh(rows, weigh_row(rows, row));
+		if (rows->result[row] == KVS_RESULT_DONE)
+			done = true;
+		else
+			malformed |= weigh_row(rows, row);
 	}
+	if (done)
+		weigh(rows, EXEC_EVIDENCE_UP);
+	return malformed;
+}
+
+void rows_answer(struct rows *rows, uint32_t first, uint32_t count, int rc, bool retired)
+{
+	bool malformed = false;
+
+	if (rc >= 0)
+		malformed = weigh_rows(rows, first, count);
+	else
+		memset(&rows->result[first], 0, count * sizeof(*rows->result));
 	/* Our own mistake says nothing of the store. */
 	if (rc < 0 && rc != KVS_E_INVALID)
 		weigh(rows, EXEC_EVIDENCE_OUTAGE);
@@ -170,24 +186,45 @@ static void worse(struct fact *fact, enum op_reason reason)
 		fact->reason = reason;
 }
 
-/* A folded row has its key's success, and moved no bytes of the store. */
+/* Rows that the store moved itself: nearly all of nearly every op, so they are done a word at a time. */
+static void fresh_rows(const struct rows *rows, struct fact *fact, struct exec_moved *moved)
+{
+	const struct op *const op = rows->op;
+	uint64_t               bytes = 0, count = 0;
+	uint32_t               row, end;
+
+	for (row = 0; row < op->key_count; row = end) {
+		uint64_t *const ok = &fact->ok.words[row / 64];
+		uint64_t        fresh = 0;
+
+		end = row + 64 < op->key_count ? row + 64 : op->key_count;
+		for (; row < end; row++) {
+			const bool is_fresh = rows->result[row] == KVS_RESULT_DONE &&
+					      rows->first[row] == row;
+
+			fresh |= (uint64_t)is_fresh << row % 64;
+			bytes += is_fresh && op->spans ? op->spans[row].bytes : 0;
+		}
+		*ok = fresh;
+		count += bits_count(&fresh, 64);
+	}
+	if (op->kind == OP_GET) {
+		fact->read_here = fact->ok;
+		moved->get_keys = count;
+		moved->get_bytes = bytes;
+	} else if (op->kind == OP_PUT) {
+		moved->put_keys = moved->put_new_keys = count;
+		moved->put_bytes = bytes;
+	}
+}
+
+/* There already, or the same as a row before: a success that moved no bytes of the store. */
 static void row_done(const struct rows *rows, uint32_t row, struct fact *fact,
 		     struct exec_moved *moved)
 {
-	const struct op *const op = rows->op;
-	const bool             fresh = rows->first[row] == row &&
-				       rows->result[row] == KVS_RESULT_DONE;
-	const uint64_t         bytes = op->spans && fresh ? op->spans[row].bytes : 0;
-
 	bits_set(fact->ok.words, row);
-	if (op->kind == OP_GET) {
-		moved->get_keys++;
-		moved->get_bytes += bytes;
-	} else if (op->kind == OP_PUT) {
-		moved->put_keys++;
-		moved->put_new_keys += fresh;
-		moved->put_bytes += bytes;
-	}
+	moved->get_keys += rows->op->kind == OP_GET;
+	moved->put_keys += rows->op->kind == OP_PUT;
 }
 
 /* What one result says of its row.  Only a GET gives evidence against an object. */
@@ -237,7 +274,10 @@ void rows_end(struct rows *rows, struct fact *ret_fact, struct exec_report *ret_
 
 	fact_init(ret_fact, op);
 	*ret_report = (struct exec_report){ .evidence = rows->evidence, .locked = rows->locked };
-	for (row = 0; row < op->key_count; row++) {
+	fresh_rows(rows, ret_fact, &ret_report->moved);
+	for (row = (uint32_t)bits_next_clear(ret_fact->ok.words, 0, op->key_count);
+	     row < op->key_count;
+	     row = (uint32_t)bits_next_clear(ret_fact->ok.words, row + 1, op->key_count)) {
 		if (!bits_test(op->owned.words, row)) {
 			bits_set(ret_fact->ok.words, row);
 			continue;
