@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -37,6 +38,34 @@ static const struct {
 	{ ODD("knowing") "?height=7", KVS_E_INVALID,
 	  "store: \"height\" is not an option of odd; use width, depth" },
 };
+
+/* Whether the process has the object mapped. */
+static bool is_loaded(const char *path)
+{
+	FILE *const maps = fopen("/proc/self/maps", "r");
+	char        line[4096];
+	bool        found = false;
+
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps))
+		found |= strstr(line, path) != NULL;
+	fclose(maps);
+	return found;
+}
+
+/* The first test: what was loaded once stays. */
+static void B2_0_a_backend_is_loaded_by_its_first_use(void **state)
+{
+	struct kvs_store *store = NULL;
+
+	(void)state;
+	assert_int_equal(store_open("mem:256KiB", 65536, "lru", &store, NULL), 0);
+	assert_false(is_loaded(SHELF_PATH));
+	assert_int_equal(store->ops->close(store), 0);
+	assert_int_equal(store_open("plugin:" SHELF_PATH, 65536, "lru", &store, NULL), 0);
+	assert_true(is_loaded(SHELF_PATH));
+	assert_int_equal(store->ops->close(store), 0);
+}
 
 static void each_odd_plugin_is_told_why(void **state)
 {
@@ -75,6 +104,7 @@ static void a_plugin_is_opened_as_often_as_asked(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(B2_0_a_backend_is_loaded_by_its_first_use),
 		cmocka_unit_test(each_odd_plugin_is_told_why),
 		cmocka_unit_test(a_plugin_is_opened_as_often_as_asked),
 	};

@@ -23,7 +23,8 @@
 	X(the_table_is_whole) \
 	X(what_should_survive_a_close_does) \
 	X(nothing_is_touched_after_close) \
-	X(workers_at_once_see_whole_objects)
+	X(workers_at_once_see_whole_objects) \
+	X(B2_5_an_adapter_works_over_it)
 
 #define PROMISE(name) void name(void **state);
 PROMISES(PROMISE)

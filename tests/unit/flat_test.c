@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The invariant flat: after open, rounds of the scheduler allocate nothing.
+ * The invariant flat: after open, neither rounds of the scheduler nor tasks of an adapter allocate.
  *
  * The linker is told to --wrap the allocation functions (tests/unit/meson.build), so every call
  * from our floors and from this program goes through the counters below, under sanitizers, too.
@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "desk.h"
 #include "rounds.h"
 
 static uint64_t allocations;
@@ -101,12 +102,32 @@ static void no_allocation_after_open_under_any_policy(void **state)
 		run_flat(true, evict_names[i]);
 }
 
+static void no_allocation_after_open_of_an_adapter(void **state)
+{
+	struct desk *const desk = desk_new(true, &desk_options);
+	uint64_t           at_open, told;
+	uint32_t           i;
+
+	(void)state;
+	at_open = allocations;
+	for (i = 0; i < 50; i++) {
+		assert_true(desk_store(desk, i * 10, 10).ok);
+		assert_true(desk_lookup(desk, i * 5, 20) > 0);
+		assert_true(desk_load(desk, 0, 1500) > 0);
+		desk_unlock(desk, i * 5, 20);
+		assert_int_equal(adapter_pop_retired(desk->adapter, TASK_LOAD, &told, 1), 0);
+	}
+	assert_int_equal(allocations, at_open);
+	assert_int_equal(desk_teardown((void **)&desk), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_allocation_after_open_without_a_store),
 		cmocka_unit_test(no_allocation_after_open_with_a_store),
 		cmocka_unit_test(no_allocation_after_open_under_any_policy),
+		cmocka_unit_test(no_allocation_after_open_of_an_adapter),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
