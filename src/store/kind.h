@@ -8,6 +8,7 @@
 #include <kvstrata/store.h>
 
 extern const struct kvs_store_ops store_mem_ops;
+extern const struct kvs_store_ops store_resp_ops;
 extern const struct kvs_store_ops store_strata_ops;
 
 #endif

@@ -71,7 +71,7 @@ static bool is_known(const char *key, const char *const *known)
 static int refuse_unknown(const char *key, const char *kind, const char *const *known,
 			  struct kvs_error *err)
 {
-	char   list[128] = "";
+	char   list[192] = "";
 	size_t used = 0;
 
 	for (; *known && used < sizeof(list); known++) {
@@ -134,6 +134,16 @@ int spec_count(const struct kvs_store_config *config, const char *key, uint64_t 
 	if (!text || units_count(text, ret_count) == 0)
 		return 0;
 	return err_set(err, KVS_E_INVALID, "store.%s: \"%.64s\" " UNITS_COUNT_RULE, key, text);
+}
+
+int spec_duration(const struct kvs_store_config *config, const char *key, uint64_t *ret_ns,
+		  struct kvs_error *err)
+{
+	const char *text = spec_option(config, key);
+
+	if (!text || units_duration(text, ret_ns) == 0)
+		return 0;
+	return err_set(err, KVS_E_INVALID, "store.%s: \"%.64s\" " UNITS_DURATION_RULE, key, text);
 }
 
 int spec_switch(const struct kvs_store_config *config, const char *key, bool *ret_on,

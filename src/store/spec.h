@@ -16,7 +16,7 @@
 
 /* A path of PATH_MAX and some options. */
 #define SPEC_BYTES_MAX 4608u
-#define SPEC_OPTIONS_MAX 8u
+#define SPEC_OPTIONS_MAX 24u
 
 /* All strings lie in text, so a spec is not copied by assignment. */
 struct store_spec {
@@ -41,6 +41,8 @@ int spec_size(const char *key, const char *text, uint64_t *ret_bytes, struct kvs
 /* Read an option, which leaves *ret as it is when it is not given. */
 int spec_count(const struct kvs_store_config *config, const char *key, uint64_t *ret_count,
 	       struct kvs_error *err);
+int spec_duration(const struct kvs_store_config *config, const char *key, uint64_t *ret_ns,
+		  struct kvs_error *err);
 int spec_switch(const struct kvs_store_config *config, const char *key, bool *ret_on,
 		struct kvs_error *err);
 

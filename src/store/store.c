@@ -12,6 +12,7 @@
 /* One line a kind. */
 #define STORE_KINDS(X) \
 	X(mem) \
+	X(resp) \
 	X(strata)
 
 static const struct kvs_store_ops *const kinds[] = {
