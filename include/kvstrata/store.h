@@ -122,7 +122,7 @@ struct kvs_store {
 struct kvs_store_ops {
 	uint32_t           abi;     /* KVS_STORE_ABI */
 	const char        *name;    /* the KIND of a spec */
-	const char *const *options; /* keys it understands, NULL-terminated; NULL: none */
+	const char *const *options; /* keys it understands, NULL-terminated; NULL: open() checks */
 
 	/**
 	 * Open what config names.

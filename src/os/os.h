@@ -122,6 +122,15 @@ uint64_t os_memlock_limit(void);
 uint64_t os_memory_bytes(void);
 
 /*
+ * --- shared objects
+ * ------------------------------------------------------------------------------------
+ */
+/* False with the loader's sentence in ret_why. */
+bool  os_library_load(const char *path, void **ret_library, char *ret_why, size_t why_bytes);
+void *os_library_symbol(void *library, const char *name); /* NULL when there is none */
+void  os_library_unload(void *library);
+
+/*
  * --- interruption, for programs
  * -------------------------------------------------------------------------
  */

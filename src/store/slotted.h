@@ -6,14 +6,15 @@
  * *medium* below it moves one payload into or out of one slot.  mem and strata are two media.
  *
  * Life of a slot    FREE -> WRITING -> PRESENT -> (DOOMED ->) FREE.  Only PRESENT slots are found.
- * A DOOMED
- *                   one has left the index and waits for its last reader.
+ *                   A DOOMED one has left the index and waits for its last reader.
  * Locking           One mutex guards index, order and states, and is never held during a medium's
  *                   I/O, hashing or copying: a writer owns its WRITING slot alone, a reader pins
  *                   its slot, and a pinned slot is neither evicted nor reused.
  * Two puts at once  of one key write once.  The later one gets KVS_RESULT_UNKNOWN: the object is
- * not stored
- *                   yet and may never be, so nothing is claimed, and the owner may offer it again.
+ *                   not stored yet and may never be, so nothing is claimed, and the owner may offer
+ *                   it again.
+ * Locks             are counts in memory; one goes with its object when that is removed or found
+ *                   wrong.
  * Verification      XXH3-64 over the payload, seeded with key and length, so that bytes of another
  *                   object never pass.  What fails leaves the index, its header is erased on the
  *                   medium, and its slot is reused.
@@ -81,6 +82,7 @@ struct record {
 	struct object object;
 	uint16_t      pins;
 	uint16_t      state;
+	uint32_t      locks; /* a locked object is not evicted */
 };
 
 struct slotted {
@@ -89,6 +91,7 @@ struct slotted {
 	struct slotted_traits traits;
 	uint64_t              corrupt_every; /* 0: never */
 	bool                  verify;
+	const char           *note; /* for describe(), set before the store is handed out; NULL: none */
 
 	struct os_mutex mutex; /* guards all below */
 	struct record  *records;
@@ -137,6 +140,12 @@ int  slotted_put(struct kvs_store *store, const struct kvs_key *key, const struc
 		 uint32_t count, enum kvs_result *result, bool *ret_retired);
 int  slotted_remove(struct kvs_store *store, const struct kvs_key *key, uint32_t count,
 		    enum kvs_result *result);
+int  slotted_list(struct kvs_store *store, const struct kvs_namespace *space, uint64_t *cursor,
+		  struct kvs_key *keys, uint32_t key_max, uint32_t *ret_count);
+int  slotted_purge(struct kvs_store *store, const struct kvs_namespace *space, uint64_t *ret_count);
+int  slotted_lock(struct kvs_store *store, const struct kvs_key *key, uint32_t count,
+		  enum kvs_result *result);
+void slotted_unlock(struct kvs_store *store, const struct kvs_key *key, uint32_t count);
 
 #define SLOTTED_OPS(kind, option_names, open_store) \
 	{ .abi = KVS_STORE_ABI, \
@@ -148,6 +157,10 @@ int  slotted_remove(struct kvs_store *store, const struct kvs_key *key, uint32_t
 	  .exists = slotted_exists, \
 	  .get = slotted_get, \
 	  .put = slotted_put, \
-	  .remove = slotted_remove }
+	  .remove = slotted_remove, \
+	  .list = slotted_list, \
+	  .purge = slotted_purge, \
+	  .lock = slotted_lock, \
+	  .unlock = slotted_unlock }
 
 #endif

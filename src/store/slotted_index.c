@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,11 +21,11 @@ uint32_t index_use_locked(struct slotted *s, const struct kvs_key *key)
 	return slot;
 }
 
-static bool is_unpinned(void *ctx, uint32_t slot)
+static bool may_go(void *ctx, uint32_t slot)
 {
-	const struct slotted *s = ctx;
+	const struct record *record = &((const struct slotted *)ctx)->records[slot];
 
-	return s->records[slot].pins == 0;
+	return record->pins == 0 && record->locks == 0;
 }
 
 static void map_forget(struct slotted *s, uint32_t slot)
@@ -39,7 +40,7 @@ static uint32_t slot_take(struct slotted *s, bool *ret_evicted)
 	*ret_evicted = false;
 	if (slot != SLOT_NONE)
 		return slot;
-	slot = evict_victim(s->order, is_unpinned, s);
+	slot = evict_victim(s->order, may_go, s);
 	if (slot == SLOT_NONE)
 		return SLOT_NONE;
 	map_forget(s, slot);
@@ -105,6 +106,7 @@ void index_withdraw_locked(struct slotted *s, uint32_t slot)
 	map_forget(s, slot);
 	evict_remove(s->order, slot);
 	s->records[slot].state = SLOT_DOOMED;
+	s->records[slot].locks = 0;
 	s->object_count--;
 }
 
@@ -114,6 +116,21 @@ void index_unpin_locked(struct slotted *s, uint32_t slot)
 	s->records[slot].pins--;
 	if (s->records[slot].pins == 0 && s->records[slot].state == SLOT_DOOMED)
 		slot_free(s, slot);
+}
+
+void index_lock_locked(struct slotted *s, uint32_t slot)
+{
+	KVS_ASSERT_CMP(s->records[slot].state, ==, SLOT_PRESENT);
+	KVS_ASSERT_CMP(s->records[slot].locks, <, UINT32_MAX);
+	s->records[slot].locks++;
+}
+
+void index_unlock_locked(struct slotted *s, const struct kvs_key *key)
+{
+	const uint32_t slot = map_find(&s->index, key_hash(key), key);
+
+	if (slot != SLOT_NONE && s->records[slot].locks > 0)
+		s->records[slot].locks--;
 }
 
 /* Nobody else sees the store yet, so the locked functions need no lock here. */
@@ -259,8 +276,11 @@ void slotted_describe(struct kvs_store *store, struct kvs_store_info *ret_info)
 		.failures_retire = true,
 		.verified = s->verify,
 		.direct = s->traits.direct,
+		.locks = true,
 	};
 	os_mutex_unlock(&s->mutex);
+	if (s->note)
+		snprintf(ret_info->note, sizeof(ret_info->note), "%s", s->note);
 }
 
 void slotted_audit(struct slotted *s)
@@ -276,6 +296,7 @@ void slotted_audit(struct slotted *s)
 
 		count[record->state]++;
 		KVS_ASSERT_CMP(record->pins, ==, 0);
+		KVS_ASSERT(record->locks == 0 || record->state == SLOT_PRESENT);
 		KVS_ASSERT_CMP(list_is_linked(s->free_links, slot), ==, record->state == SLOT_FREE);
 		KVS_ASSERT_CMP(evict_present(s->order, slot), ==, record->state == SLOT_PRESENT);
 	}

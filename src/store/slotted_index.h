@@ -31,7 +31,7 @@ struct claim {
 
 /*
  * DONE and a WRITING slot under key; or EXISTS (a use), UNKNOWN (being written), NO_SPACE (all
- * pinned).
+ * pinned or locked).
  */
 enum kvs_result index_claim_locked(struct slotted *s, const struct kvs_key *key,
 				   struct claim *ret_claim);
@@ -42,5 +42,10 @@ void index_abandon_locked(struct slotted *s, uint32_t slot);
 void index_withdraw_locked(struct slotted *s, uint32_t slot);
 
 void index_unpin_locked(struct slotted *s, uint32_t slot);
+
+/* A PRESENT slot; it goes with its locks when it is removed or found wrong. */
+void index_lock_locked(struct slotted *s, uint32_t slot);
+/* No use, and no error when there is no such object or no lock on it. */
+void index_unlock_locked(struct slotted *s, const struct kvs_key *key);
 
 #endif

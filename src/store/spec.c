@@ -71,14 +71,17 @@ static bool is_known(const char *key, const char *const *known)
 static int refuse_unknown(const char *key, const char *kind, const char *const *known,
 			  struct kvs_error *err)
 {
-	char   list[192] = "";
+	char   list[256] = "";
 	size_t used = 0;
 
+	if (!*known)
+		return err_set(err, KVS_E_INVALID,
+			       "store: \"%.64s\" is not an option of %.32s; it takes none", key, kind);
 	for (; *known && used < sizeof(list); known++) {
 		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", used ? ", " : "",
 					 *known);
 	}
-	return err_set(err, KVS_E_INVALID, "store: \"%.64s\" is not an option of %s; use %s", key,
+	return err_set(err, KVS_E_INVALID, "store: \"%.64s\" is not an option of %.32s; use %s", key,
 		       kind, list);
 }
 

@@ -6,14 +6,18 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "arena/arena.h"
 #include "store/kind.h"
+#include "store/plugin.h"
 #include "store/spec.h"
 
 /* One line a kind. */
 #define STORE_KINDS(X) \
 	X(mem) \
+	X(nil) \
 	X(resp) \
-	X(strata)
+	X(strata) \
+	X(fault)
 
 static const struct kvs_store_ops *const kinds[] = {
 #define STORE_KIND(name) &store_##name##_ops,
@@ -47,15 +51,43 @@ static int refuse_kind(const char *name, struct kvs_error *err)
 		return err_set(err, KVS_E_INVALID, "store: none takes no path and no options");
 	for (i = 0; i < ARRAY_COUNT(kinds) && used < sizeof(list); i++)
 		used += (size_t)snprintf(list + used, sizeof(list) - used, ", %s", kinds[i]->name);
+	if (used < sizeof(list))
+		snprintf(list + used, sizeof(list) - used, ", plugin");
 	return err_set(err, KVS_E_INVALID, "store: \"%.64s\" is not a kind of store; use %s", name,
 		       list);
+}
+
+static int open_parts(struct store_spec *parts, uint64_t block_bytes, const char *evict_policy,
+		      struct kvs_store **ret_store, struct kvs_error *err)
+{
+	const bool                  is_plugin = strcmp(parts->kind, "plugin") == 0;
+	const struct kvs_store_ops *kind = kind_find(parts->kind);
+	const int                   rc = is_plugin ? plugin_load(parts->place, &kind, err) : 0;
+
+	if (rc < 0)
+		return rc;
+	if (!kind)
+		return refuse_kind(parts->kind, err);
+	parts->kind = kind->name;
+	if (spec_check(parts, kind->options, err) < 0)
+		return KVS_E_INVALID;
+
+	const struct kvs_store_config config = { .struct_size = sizeof(config),
+						 .place = parts->place,
+						 .options = parts->options,
+						 .option_count = parts->option_count,
+						 .block_bytes = block_bytes,
+						 .trailer_bytes = ARENA_TRAILER_BYTES,
+						 .evict_policy = evict_policy };
+
+	return is_plugin ? plugin_open(kind, &config, ret_store, err)
+			 : kind->open(&config, ret_store, err);
 }
 
 int store_open(const char *spec, uint64_t block_bytes, const char *evict_policy,
 	       struct kvs_store **ret_store, struct kvs_error *err)
 {
-	const struct kvs_store_ops *kind;
-	struct store_spec           parts;
+	struct store_spec parts;
 
 	if (strcmp(spec, "none") == 0) {
 		*ret_store = NULL;
@@ -69,16 +101,5 @@ int store_open(const char *spec, uint64_t block_bytes, const char *evict_policy,
 	}
 	if (spec_parse(spec, &parts, err) < 0)
 		return KVS_E_INVALID;
-	kind = kind_find(parts.kind);
-	if (!kind)
-		return refuse_kind(parts.kind, err);
-	if (spec_check(&parts, kind->options, err) < 0)
-		return KVS_E_INVALID;
-	return kind->open(&(struct kvs_store_config){ .struct_size = sizeof(struct kvs_store_config),
-						      .place = parts.place,
-						      .options = parts.options,
-						      .option_count = parts.option_count,
-						      .block_bytes = block_bytes,
-						      .evict_policy = evict_policy },
-			  ret_store, err);
+	return open_parts(&parts, block_bytes, evict_policy, ret_store, err);
 }

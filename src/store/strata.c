@@ -297,6 +297,8 @@ static int strata_open(const struct kvs_store_config *config, struct kvs_store *
 		return rc;
 	}
 	slotted->traits.direct = strata->direct;
+	if (!strata->direct)
+		slotted->note = "this file system has no O_DIRECT: payload goes through the page cache";
 	*ret_store = &slotted->store;
 	return 0;
 }

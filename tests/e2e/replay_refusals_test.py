@@ -73,7 +73,7 @@ def more_memory_than_the_machine_has_is_refused_before_the_store_is_touched():
 def stores_that_cannot_be_are_refused():
     for spec, pattern in [
             ("", '--store: "" is not text; use a string that is not empty'),
-            ("redis:localhost", r'store: "redis" is not a kind of store; use none, mem, strata'),
+            ("redis:localhost", r'store: "redis" is not a kind of store; use none, mem, .*, plugin'),
             ("none:1", "store: none takes no path and no options"),
             ("mem", 'store.capacity: "" is not a size.*'),
             ("mem:-1", 'store.capacity: "-1" is not a size.*'),

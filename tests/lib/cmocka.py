@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Run a cmocka program and pass on its TAP: cmocka.py PROGRAM.
+"""Run a cmocka program and pass on its TAP: cmocka.py PROGRAM [ARGUMENT...].
 
 cmocka reports a skipped test as "not ok 8 # SKIP name", which counts as failed.  Here it becomes "ok 8 -
 name # SKIP reason", and the reason is the last comment that the test printed.
@@ -27,9 +27,9 @@ def translate(lines):
         yield line
 
 
-def main(program):
+def main(command):
     environment = {**os.environ, "CMOCKA_MESSAGE_OUTPUT": "TAP"}
-    with subprocess.Popen([program], env=environment, stdout=subprocess.PIPE, text=True,
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True,
                           errors="replace") as run:
         for line in translate(run.stdout):
             print(line, end="", flush=True)
@@ -38,4 +38,4 @@ def main(program):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(sys.argv[1:]))

@@ -299,6 +299,101 @@ static void an_evicted_header_is_erased_first(void **state)
 	assert_int_equal(probe->erased[1], 0);
 }
 
+static enum kvs_result locks(struct probe *probe, uint32_t number)
+{
+	const struct kvs_key key = key_of(number);
+	enum kvs_result      result;
+
+	assert_int_equal(slotted_lock(probe->store, &key, 1, &result), 0);
+	return result;
+}
+
+static void unlock(struct probe *probe, uint32_t number)
+{
+	const struct kvs_key key = key_of(number);
+
+	slotted_unlock(probe->store, &key, 1);
+}
+
+static void with_all_slots_locked_a_put_has_no_space(void **state)
+{
+	struct probe *probe = *state;
+
+	assert_int_equal(put(probe, 1), KVS_RESULT_DONE);
+	assert_int_equal(put(probe, 2), KVS_RESULT_DONE);
+	assert_int_equal(locks(probe, 1), KVS_RESULT_DONE);
+	assert_int_equal(locks(probe, 1), KVS_RESULT_DONE);
+	assert_int_equal(locks(probe, 2), KVS_RESULT_DONE);
+	assert_int_equal(locks(probe, 3), KVS_RESULT_MISSING);
+	assert_int_equal(put(probe, 3), KVS_RESULT_NO_SPACE);
+	unlock(probe, 1);
+	unlock(probe, 3);
+	assert_int_equal(put(probe, 3), KVS_RESULT_NO_SPACE);
+	unlock(probe, 1);
+	assert_int_equal(put(probe, 3), KVS_RESULT_DONE);
+	assert_int_equal(exists(probe, 2), KVS_RESULT_DONE);
+	assert_int_equal(exists(probe, 1), KVS_RESULT_MISSING);
+}
+
+static void unlocking_is_no_use(void **state)
+{
+	struct probe *probe = *state;
+
+	assert_int_equal(put(probe, 1), KVS_RESULT_DONE);
+	assert_int_equal(locks(probe, 1), KVS_RESULT_DONE);
+	assert_int_equal(put(probe, 2), KVS_RESULT_DONE);
+	unlock(probe, 1);
+	assert_int_equal(put(probe, 3), KVS_RESULT_DONE);
+	assert_int_equal(exists(probe, 1), KVS_RESULT_MISSING);
+}
+
+static void a_lock_goes_with_its_object(void **state)
+{
+	struct probe *probe = *state;
+
+	assert_int_equal(put(probe, 1), KVS_RESULT_DONE);
+	assert_int_equal(locks(probe, 1), KVS_RESULT_DONE);
+	assert_int_equal(removes(probe, 1), KVS_RESULT_DONE);
+	assert_int_equal(put(probe, 1), KVS_RESULT_DONE);
+	assert_int_equal(put(probe, 2), KVS_RESULT_DONE);
+	assert_int_equal(put(probe, 3), KVS_RESULT_DONE);
+	assert_int_equal(exists(probe, 1), KVS_RESULT_MISSING);
+	unlock(probe, 1);
+}
+
+static void lock_while_1_is_written(struct probe *probe)
+{
+	assert_int_equal(locks(probe, 1), KVS_RESULT_MISSING);
+	unlock(probe, 1);
+}
+
+static void what_is_being_written_is_not_locked(void **state)
+{
+	struct probe *probe = *state;
+
+	probe->during = lock_while_1_is_written;
+	assert_int_equal(put(probe, 1), KVS_RESULT_DONE);
+	assert_int_equal(locks(probe, 1), KVS_RESULT_DONE);
+}
+
+static void a_purge_erases_and_tells_what_stayed(void **state)
+{
+	struct probe              *probe = *state;
+	const struct kvs_namespace space = key_of(1).space;
+	uint64_t                   count = 77;
+
+	assert_int_equal(put(probe, 1), KVS_RESULT_DONE);
+	assert_int_equal(put(probe, 2), KVS_RESULT_DONE);
+	probe->erase_rc = -EIO;
+	assert_int_equal(slotted_purge(probe->store, &space, &count), -EIO);
+	assert_int_equal(count, 77);
+	probe->erase_rc = 0;
+	assert_int_equal(put(probe, 1), KVS_RESULT_DONE);
+	assert_int_equal(slotted_purge(probe->store, &space, &count), 0);
+	assert_int_equal(count, 1);
+	assert_int_equal(probe->erased[0] + probe->erased[1], 3);
+}
+
 #define PROBE_TEST(test) cmocka_unit_test_setup_teardown(test, probe_setup, probe_teardown)
 
 int main(void)
@@ -312,6 +407,11 @@ int main(void)
 		PROBE_TEST(a_failed_read_keeps_and_a_short_one_withdraws),
 		PROBE_TEST(a_remove_that_stays_on_the_medium_failed),
 		PROBE_TEST(an_evicted_header_is_erased_first),
+		PROBE_TEST(with_all_slots_locked_a_put_has_no_space),
+		PROBE_TEST(unlocking_is_no_use),
+		PROBE_TEST(a_lock_goes_with_its_object),
+		PROBE_TEST(what_is_being_written_is_not_locked),
+		PROBE_TEST(a_purge_erases_and_tells_what_stayed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

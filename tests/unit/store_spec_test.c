@@ -46,11 +46,9 @@ struct refusal {
 	const char *message; /* its beginning */
 };
 
-#define EIGHT "a=1&a=1&a=1&a=1&a=1&a=1&a=1&a=1&"
-
 static const struct refusal refusals[] = {
-	{ "", "store: \"\" is not a kind of store; use none, mem, resp, strata" },
-	{ "disk:/x", "store: \"disk\" is not a kind of store; use none, mem, resp, strata" },
+	{ "", "store: \"\" is not a kind of store; use none, mem, nil, " },
+	{ "disk:/x", "store: \"disk\" is not a kind of store; use none, mem, nil, " },
 	{ "none:/x", "store: none takes no path and no options" },
 	{ "none?a=b", "store: none takes no path and no options" },
 	{ "mem", "store.capacity: \"\" is not a size; use" },
@@ -68,7 +66,9 @@ static const struct refusal refusals[] = {
 	{ "mem:4GiB?verify=on&verify=on", "store.verify: is given twice" },
 	{ "mem:4GiB?verify", "store: option \"verify\" has no value; write key=value" },
 	{ "mem:4GiB?", "store: option \"\" has no value" },
-	{ "mem:4GiB?" EIGHT EIGHT EIGHT "a=1", "store: has more than 24 options" },
+	{ "mem:4GiB?a=1&a=1&a=1&a=1&a=1&a=1&a=1&a=1&a=1&a=1&a=1&a=1&a=1&a=1&a=1&a=1&a=1&a=1&a=1&a=1"
+	  "&a=1&a=1&a=1&a=1&a=1",
+	  "store: has more than 24 options" },
 	{ "strata:?capacity=1GiB", "store.path: is missing" },
 	{ "strata:/nowhere/at/all", "store.capacity: is missing" },
 	{ "strata:/nowhere/at/all?capacity=72KiB",

@@ -16,7 +16,6 @@
 #include "base/prng.h"
 #include "named_block.h"
 #include "os/os.h"
-#include "store/fault.h"
 #include "store/slotted.h"
 #include "store/store.h"
 
@@ -458,45 +457,6 @@ static void threads_see_whole_objects_only(void **state)
 	close_store(store);
 }
 
-/*
- * --- the wrapper that fails
- * ----------------------------------------------------------------------------
- */
-
-static void faults_fall_where_the_plan_says(void **state)
-{
-	const struct store_fault plan = { .seed = 3,
-					  .corrupt_get_every = 4,
-					  .fail_get_every = 5,
-					  .fail_put_every = 3,
-					  .no_space_put_every = 7 };
-	struct kvs_store        *store;
-	uint32_t                 failed = 0, full = 0, wrong = 0, i;
-
-	assert_int_equal(store_fault_open(open_store(*state), &plan, &store, NULL), 0);
-	for (i = 0; i < 21; i++) {
-		const enum kvs_result result = put(store, i % 4);
-
-		failed += result == KVS_RESULT_FAILED;
-		full += result == KVS_RESULT_NO_SPACE;
-	}
-	assert_int_equal(failed, 7);
-	assert_in_range(full, 2, 3);
-	failed = 0;
-	for (i = 0; i < 20; i++) {
-		const enum kvs_result result = get_unchecked(store, i % 4, BLOCK);
-
-		failed += result == KVS_RESULT_FAILED;
-		wrong += result == KVS_RESULT_DONE && !is_filled(buffer, i % 4, BLOCK);
-	}
-	assert_int_equal(failed, 4);
-	assert_in_range(wrong, 4, 5);
-	assert_false(limits_of(store).verified);
-	assert_int_equal(exists(store, 0), KVS_RESULT_DONE);
-	assert_int_equal(removes(store, 0), KVS_RESULT_DONE);
-	assert_int_equal(store->ops->close(store), 0);
-}
-
 #define AT(place, i, test) { #test " (" place ")", test, place_setup, place_teardown, &places[i] }
 #define FOR_EACH_PLACE(test) AT("mem", 0, test), AT("strata", 1, test), AT("strata, tmpfs", 2, test)
 
@@ -515,7 +475,6 @@ int main(void)
 		FOR_EACH_PLACE(a_flipped_byte_is_found),
 		FOR_EACH_PLACE(without_verification_it_is_not),
 		FOR_EACH_PLACE(threads_see_whole_objects_only),
-		FOR_EACH_PLACE(faults_fall_where_the_plan_says),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

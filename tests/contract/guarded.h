@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Spans that tell who touched them and when.
+ *
+ * A span lies in a place of its own between two guards.  While it is lent, payload and trailer are the
+ * store's and the guards are nobody's; under AddressSanitizer they are poisoned.  When it comes back
+ * retired it is nobody's either: it is overwritten with a pattern of its own, and a byte that differs
+ * later proves the claim false.  One that does not come back retired stays lent for good.
+ *
+ * Threads  None of its own.
+ */
+#ifndef CONTRACT_GUARDED_H
+#define CONTRACT_GUARDED_H
+
+#include <stdbool.h>
+
+#include <kvstrata/kvstrata.h>
+
+#define BLOCK 16384u
+#define TRAILER 4096u
+#define GUARD 4096u
+#define PLACES 96u
+
+struct guarded {
+	uint8_t *memory;
+	size_t   bytes;
+	uint64_t generation; /* of the next pattern */
+	struct place {
+		struct kvs_span span; /* of the last time it was lent */
+		uint64_t        pattern;
+		bool            lent;
+	} place[PLACES];
+	char violation[128]; /* the first one; "" while there is none */
+};
+
+void guarded_open(struct guarded *guarded);
+void guarded_close(struct guarded *guarded);
+
+/* Lend a place for a payload of so many bytes, a multiple of 4 KiB; panics when all are lent. */
+struct kvs_span guarded_lend(struct guarded *guarded, uint32_t bytes);
+
+/* The call that had the span is over: its guards are looked at. */
+void guarded_back(struct guarded *guarded, const struct kvs_span *span, bool retired);
+
+/* Look at everything that is nobody's; true when no byte of it was ever touched. */
+bool guarded_intact(struct guarded *guarded);
+
+#endif

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See stand.h. */
+#include "stand.h"
+
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "named_block.h"
+#include "store/store.h"
+
+static bool directory_make(struct stand *stand, const char *parent)
+{
+	snprintf(stand->directory, sizeof(stand->directory), "%s/kvstrata-XXXXXX", parent);
+	return mkdtemp(stand->directory) != NULL;
+}
+
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *where)
+{
+	(void)status;
+	(void)kind;
+	(void)where;
+	return remove(path);
+}
+
+static void write_plan(const struct stand *stand)
+{
+	char  path[96];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/plan.json", stand->directory);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	assert_true(fputs(stand->subject->plan, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+void stand_open(struct stand *stand)
+{
+	const char *const at = strchr(stand->subject->spec, '@');
+	const int         head = (int)(at ? (size_t)(at - stand->subject->spec)
+					  : strlen(stand->subject->spec));
+	struct kvs_error  err;
+	char              spec[512];
+
+	snprintf(spec, sizeof(spec), "%.*s%s%s", head, stand->subject->spec,
+		 at ? stand->directory : "", at ? at + 1 : "");
+	if (store_open(spec, BLOCK, "lru", &stand->store, &err) < 0)
+		fail_msg("%s: %s", spec, err.message);
+	stand->store->ops->describe(stand->store, &stand->info);
+}
+
+void stand_close(struct stand *stand)
+{
+	const bool was_told = *stand->guarded.violation;
+
+	assert_int_equal(stand->store->ops->close(stand->store), 0);
+	stand->store = NULL;
+	if (!guarded_intact(&stand->guarded) && !was_told)
+		fail_msg("%s", stand->guarded.violation);
+}
+
+int stand_setup(void **state)
+{
+	struct stand *stand = calloc(1, sizeof(*stand));
+
+	stand->subject = *state;
+	/* Where files usually take O_DIRECT. */
+	if (!directory_make(stand, "/var/tmp"))
+		assert_true(directory_make(stand, "/tmp"));
+	if (stand->subject->plan)
+		write_plan(stand);
+	guarded_open(&stand->guarded);
+	stand_open(stand);
+	*state = stand;
+	return 0;
+}
+
+int stand_teardown(void **state)
+{
+	struct stand *stand = *state;
+
+	if (stand->store)
+		stand_close(stand);
+	guarded_close(&stand->guarded);
+	nftw(stand->directory, remove_entry, 4, FTW_DEPTH | FTW_PHYS);
+	*state = (void *)stand->subject;
+	free(stand);
+	return 0;
+}
+
+bool stand_keeps(const struct stand *stand)
+{
+	if (!stand->subject->keeps)
+		print_message("# %s keeps nothing: passed over\n", stand->subject->name);
+	return stand->subject->keeps;
+}
+
+/* What no call leaves behind. */
+#define GARBAGE ((enum kvs_result)99)
+
+static void prepare(enum kvs_result *result, uint32_t count)
+{
+	uint32_t i;
+
+	assert_in_range(count, 1, BATCH_MAX);
+	for (i = 0; i < count; i++)
+		result[i] = GARBAGE;
+}
+
+/* Bits of the results that a call of a kind may give. */
+#define MAY(result) (1u << KVS_RESULT_##result)
+#define MAY_ALWAYS (MAY(UNKNOWN) | MAY(DONE) | MAY(FAILED))
+
+static void check_results(const enum kvs_result *result, uint32_t count, unsigned may)
+{
+	uint32_t i;
+
+	for (i = 0; i < count; i++) {
+		if ((unsigned)result[i] > KVS_RESULT_FAILED || !(may & (1u << result[i])))
+			fail_msg("row %u of %u: %d is no result of this call", i, count, result[i]);
+	}
+}
+
+static void expect_intact_guards(const struct stand *stand)
+{
+	if (*stand->guarded.violation)
+		fail_msg("%s", stand->guarded.violation);
+}
+
+void stand_put_keys(struct stand *stand, const struct kvs_key *key, const uint32_t *number,
+		    uint32_t count, uint32_t bytes, enum kvs_result *ret_result)
+{
+	struct kvs_span span[BATCH_MAX];
+	bool            retired = false;
+	uint32_t        i;
+
+	prepare(ret_result, count);
+	for (i = 0; i < count; i++) {
+		span[i] = guarded_lend(&stand->guarded, bytes);
+		fill(span[i].ptr, number[i], bytes);
+	}
+	assert_int_equal(stand->store->ops->put(stand->store, key, span, count, ret_result, &retired),
+			 0);
+	check_results(ret_result, count, MAY_ALWAYS | MAY(EXISTS) | MAY(NO_SPACE));
+	for (i = 0; i < count; i++) {
+		assert_true(is_filled(span[i].ptr, number[i], bytes));
+		guarded_back(&stand->guarded, &span[i], retired);
+	}
+	expect_intact_guards(stand);
+}
+
+void stand_get_keys(struct stand *stand, const struct kvs_key *key, const uint32_t *number,
+		    uint32_t count, uint32_t bytes, enum kvs_result *ret_result)
+{
+	struct kvs_span span[BATCH_MAX];
+	bool            retired = false;
+	uint32_t        i;
+
+	prepare(ret_result, count);
+	for (i = 0; i < count; i++)
+		span[i] = guarded_lend(&stand->guarded, bytes);
+	assert_int_equal(stand->store->ops->get(stand->store, key, span, count, ret_result, &retired),
+			 0);
+	check_results(ret_result, count, MAY_ALWAYS | MAY(MISSING) | MAY(CORRUPT));
+	for (i = 0; i < count; i++) {
+		if (stand->subject->keeps && ret_result[i] == KVS_RESULT_DONE)
+			assert_true(is_filled(span[i].ptr, number[i], bytes));
+		guarded_back(&stand->guarded, &span[i], retired);
+	}
+	expect_intact_guards(stand);
+	expect_intact_guards(stand);
+}
+
+enum kvs_result stand_put(struct stand *stand, uint32_t number, uint32_t bytes)
+{
+	const struct kvs_key key = key_of(number);
+	enum kvs_result      result;
+
+	stand_put_keys(stand, &key, &number, 1, bytes, &result);
+	return result;
+}
+
+enum kvs_result stand_get(struct stand *stand, uint32_t number, uint32_t bytes)
+{
+	const struct kvs_key key = key_of(number);
+	enum kvs_result      result;
+
+	stand_get_keys(stand, &key, &number, 1, bytes, &result);
+	return result;
+}
+
+typedef int look_call(struct kvs_store *store, const struct kvs_key *key, uint32_t count,
+		      enum kvs_result *result);
+
+static enum kvs_result look(struct stand *stand, look_call *call, uint32_t number)
+{
+	const struct kvs_key key = key_of(number);
+	enum kvs_result      result;
+
+	prepare(&result, 1);
+	assert_int_equal(call(stand->store, &key, 1, &result), 0);
+	check_results(&result, 1, MAY_ALWAYS | MAY(MISSING));
+	return result;
+}
+
+enum kvs_result stand_exists(struct stand *stand, uint32_t number)
+{
+	return look(stand, stand->store->ops->exists, number);
+}
+
+enum kvs_result stand_remove(struct stand *stand, uint32_t number)
+{
+	return look(stand, stand->store->ops->remove, number);
+}
+
+enum kvs_result stand_lock(struct stand *stand, uint32_t number)
+{
+	return look(stand, stand->store->ops->lock, number);
+}
+
+void stand_unlock(struct stand *stand, uint32_t number)
+{
+	const struct kvs_key key = key_of(number);
+
+	stand->store->ops->unlock(stand->store, &key, 1);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A store on the test stand: opened from a spec, called with guarded spans.
+ *
+ * Every call below checks what holds for all stores: one sensible result a key, payload untouched by
+ * a put, exactly the right bytes behind a DONE, and nothing outside the spans.
+ */
+#ifndef CONTRACT_STAND_H
+#define CONTRACT_STAND_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <kvstrata/store.h>
+
+#include "guarded.h"
+
+#define BATCH_MAX 32u
+
+struct subject {
+	const char *name;
+	const char *spec;  /* "@" stands for a directory of its own */
+	const char *plan;  /* written to @/plan.json; NULL: none */
+	bool        keeps; /* what is put can be got */
+};
+
+extern const struct subject subjects[];
+
+const struct subject *subject_find(const char *name); /* NULL: unknown */
+
+struct stand {
+	const struct subject *subject;
+	char                  directory[64];
+	struct kvs_store     *store;
+	struct kvs_store_info info; /* as it was opened */
+	struct guarded        guarded;
+};
+
+/* cmocka's: *state is a subject before, a stand between, a subject after. */
+int stand_setup(void **state);
+int stand_teardown(void **state);
+
+void stand_open(struct stand *stand);
+void stand_close(struct stand *stand); /* the store; says what was touched behind its back */
+
+/* True when the store keeps what is put; else the reader of the report is told. */
+bool stand_keeps(const struct stand *stand);
+
+/* The object of a number is that of named_block.h; its payload has so many bytes. */
+enum kvs_result stand_put(struct stand *stand, uint32_t number, uint32_t bytes);
+enum kvs_result stand_get(struct stand *stand, uint32_t number, uint32_t bytes);
+enum kvs_result stand_exists(struct stand *stand, uint32_t number);
+enum kvs_result stand_remove(struct stand *stand, uint32_t number);
+enum kvs_result stand_lock(struct stand *stand, uint32_t number);
+void            stand_unlock(struct stand *stand, uint32_t number);
+
+/* The same with keys of the caller's: key[i] has the payload of number[i]. */
+void stand_put_keys(struct stand *stand, const struct kvs_key *key, const uint32_t *number,
+		    uint32_t count, uint32_t bytes, enum kvs_result *ret_result);
+void stand_get_keys(struct stand *stand, const struct kvs_key *key, const uint32_t *number,
+		    uint32_t count, uint32_t bytes, enum kvs_result *ret_result);
+
+#endif
