@@ -329,14 +329,12 @@ static int bench_exec(const struct settings *set, struct kvs_error *err)
 
 /* --- the command ------------------------------------------------------------------------------ */
 
-#define OPTION(field) .name = #field, .offset = offsetof(struct settings, field)
-
 static const struct conf_option options[] = {
-	{ OPTION(batch), .type = CONF_COUNT, .metavar = "KEYS", .fallback = "64", .min = 1,
-	  .max = OP_KEYS_MAX, .help = "keys of one op" },
-	{ OPTION(runs), .type = CONF_COUNT, .metavar = "N", .fallback = "5", .min = 1,
+	{ OPTION(settings, batch), .type = CONF_COUNT, .metavar = "KEYS", .fallback = "64",
+	  .min = 1, .max = OP_KEYS_MAX, .help = "keys of one op" },
+	{ OPTION(settings, runs), .type = CONF_COUNT, .metavar = "N", .fallback = "5", .min = 1,
 	  .max = BENCH_RUNS_MAX, .help = "how often to measure; the medians are printed" },
-	{ OPTION(json), .type = CONF_BOOL, .help = "print one JSON object" },
+	{ OPTION(settings, json), .type = CONF_BOOL, .help = "print one JSON object" },
 };
 
 static int run(int argc, char **argv)
@@ -349,7 +347,7 @@ static int run(int argc, char **argv)
 	if (status != APP_DONE)
 		return status;
 	if (bench_exec(&set, &err) < 0)
-		status = app_fail(bench_exec_command.name, &err, APP_FAILED);
+		status = app_fail(bench_exec_command.name, &err);
 	conf_close(conf);
 	return status;
 }

@@ -37,7 +37,7 @@ static int run(int argc, char **argv)
 	if (argc < 2) {
 		err_set(&err, KVS_E_INVALID,
 			"needs the name of a bench; kvstrata bench --help lists them");
-		return app_fail(bench_command.name, &err, APP_USAGE);
+		return app_fail(bench_command.name, &err);
 	}
 	nearest_init(&nearest, argv[1]);
 	for (i = 0; benches[i]; i++)
@@ -48,7 +48,7 @@ static int run(int argc, char **argv)
 	else
 		err_set(&err, KVS_E_INVALID,
 			"\"%.64s\" is not a bench; kvstrata bench --help lists them", argv[1]);
-	return app_fail(bench_command.name, &err, APP_USAGE);
+	return app_fail(bench_command.name, &err);
 }
 
 const struct app_command bench_command = {

@@ -310,7 +310,7 @@ bool exec_wait(struct exec *exec, uint64_t timeout_ns)
 		return true;
 	if (!exec_arm(exec))
 		return true;
-	return os_eventfd_wait(exec->event_fd, timeout_ns);
+	return os_wait_readable(&exec->event_fd, 1, timeout_ns);
 }
 
 int exec_fd(const struct exec *exec)

@@ -53,17 +53,7 @@ bool os_eventfd_drain(int fd)
 	return done == sizeof(value);
 }
 
-bool os_eventfd_wait(int fd, uint64_t timeout_ns)
-{
-	struct pollfd         poll_fd = { .fd = fd, .events = POLLIN };
-	const struct timespec timeout = { .tv_sec = (time_t)(timeout_ns / 1000000000),
-					  .tv_nsec = (long)(timeout_ns % 1000000000) };
-
-	/* An interruption ends the wait early, like a hint of nothing. */
-	return ppoll(&poll_fd, 1, &timeout, NULL) > 0;
-}
-
-void os_wait_readable(const int *fds, int count, uint64_t timeout_ns)
+bool os_wait_readable(const int *fds, int count, uint64_t timeout_ns)
 {
 	const struct timespec timeout = { .tv_sec = (time_t)(timeout_ns / 1000000000),
 					  .tv_nsec = (long)(timeout_ns % 1000000000) };
@@ -73,8 +63,8 @@ void os_wait_readable(const int *fds, int count, uint64_t timeout_ns)
 	KVS_ASSERT_CMP(count, <=, WAIT_MAX);
 	for (i = 0; i < count; i++)
 		inputs[i] = (struct pollfd){ .fd = fds[i], .events = POLLIN };
-	/* However it ends, the caller looks for itself. */
-	(void)ppoll(inputs, (nfds_t)count, &timeout, NULL);
+	/* An interruption ends the wait early, like a hint of nothing. */
+	return ppoll(inputs, (nfds_t)count, &timeout, NULL) > 0;
 }
 
 int os_epoll(void)

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 /* --- clock: monotonic, nanoseconds ------------------------------------------------------------ */
 uint64_t os_now_ns(void);
@@ -62,14 +63,37 @@ void os_cond_broadcast(struct os_cond *cond);
 int  os_eventfd(void); /* descriptor or -errno; non-blocking */
 void os_eventfd_signal(int fd);
 bool os_eventfd_drain(int fd); /* true when it had been signalled */
-bool os_eventfd_wait(int fd, uint64_t timeout_ns); /* true when it is signalled; drains nothing */
 int  os_epoll(void);
 int  os_epoll_add(int epoll_fd, int fd, uint64_t tag);
 /* Ready tags, at most count; 0 after timeout_ns.  A sleep is never unbounded. */
 int  os_epoll_wait(int epoll_fd, uint64_t *ret_tags, int count, uint64_t timeout_ns);
-/* Sleep until one of count descriptors is readable (-1: none), timeout_ns passed, or a signal came. */
-void os_wait_readable(const int *fds, int count, uint64_t timeout_ns);
+/* True as soon as one of count descriptors (-1: none) is readable; false after timeout_ns or a signal. */
+bool os_wait_readable(const int *fds, int count, uint64_t timeout_ns);
 void os_close(int fd); /* ignores -1 */
+
+/* --- stream sockets: never block, never raise SIGPIPE ----------------------------------------- */
+/*
+ * A connected descriptor, or -errno; -ETIMEDOUT at deadline_ns.  A name is resolved first, which the
+ * resolver's own time-outs bound, not the deadline; every address of it is tried, IPv6 and IPv4.
+ */
+int os_socket_connect(const char *host, const char *port, uint64_t deadline_ns);
+int os_socket_connect_unix(const char *path, uint64_t deadline_ns);
+/* Bytes moved, at least one; -EAGAIN when none can be now; -ECONNRESET at the end of the stream. */
+ssize_t os_socket_readv(int fd, const struct iovec *parts, int count);
+ssize_t os_socket_writev(int fd, const struct iovec *parts, int count);
+/* The peer has neither sent anything nor hung up. */
+bool os_socket_is_quiet(int fd);
+/* What a kernel buffer holds in each direction; a hint. */
+void os_socket_buffers(int fd, int bytes);
+
+struct os_wait {
+	int  fd;
+	bool to_read, to_write; /* wanted */
+	bool ready;             /* found: one of them, or the stream broke */
+};
+/* Until one of at most OS_WAITS_MAX is ready or deadline_ns; how many are. */
+#define OS_WAITS_MAX 64
+int os_wait(struct os_wait *waits, int count, uint64_t deadline_ns);
 
 /* --- pages ------------------------------------------------------------------------------------ */
 /* Anonymous, zeroed, page-aligned; -ENOMEM. */

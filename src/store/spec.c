@@ -140,6 +140,16 @@ int spec_count(const struct kvs_store_config *config, const char *key, uint64_t 
 	return err_set(err, KVS_E_INVALID, "store.%s: \"%.64s\" " UNITS_COUNT_RULE, key, text);
 }
 
+int spec_duration(const struct kvs_store_config *config, const char *key, uint64_t *ret_ns,
+		  struct kvs_error *err)
+{
+	const char *text = spec_option(config, key);
+
+	if (!text || units_duration(text, ret_ns) == 0)
+		return 0;
+	return err_set(err, KVS_E_INVALID, "store.%s: \"%.64s\" " UNITS_DURATION_RULE, key, text);
+}
+
 int spec_switch(const struct kvs_store_config *config, const char *key, bool *ret_on,
 		struct kvs_error *err)
 {

@@ -41,6 +41,8 @@ int spec_size(const char *key, const char *text, uint64_t *ret_bytes, struct kvs
 /* Read an option, which leaves *ret as it is when it is not given. */
 int spec_count(const struct kvs_store_config *config, const char *key, uint64_t *ret_count,
 	       struct kvs_error *err);
+int spec_duration(const struct kvs_store_config *config, const char *key, uint64_t *ret_ns,
+		  struct kvs_error *err);
 int spec_switch(const struct kvs_store_config *config, const char *key, bool *ret_on,
 		struct kvs_error *err);
 

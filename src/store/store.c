@@ -15,6 +15,7 @@
 #define STORE_KINDS(X) \
 	X(mem) \
 	X(nil) \
+	X(resp) \
 	X(strata) \
 	X(fault)
 

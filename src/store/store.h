@@ -4,6 +4,7 @@
  *
  *   none                          no store
  *   mem:4GiB                      payload in this process's memory; gone at close
+ *   resp:HOST:PORT?connections=2  a Redis server; resp_settings.h has all of it
  *   strata:PATH?capacity=8GiB     one file, everything in it counted against its capacity
  *   nil:?hit=0                    keeps nothing: for benchmarks
  *   fault:PLAN.json               any of the others, failing on purpose: for tests, see fault_plan.h

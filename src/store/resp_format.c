@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers in the trailer are little-endian: those of every machine that this is built for. */
+#include "store/resp_format.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/digest.h"
+#include "base/err.h"
+
+static_assert(sizeof(struct resp_trailer) == 88, "no padding");
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the trailer is written as it lies");
+
+static const uint8_t magic[8] = { 'k', 'v', 's', 't', 'r', 'a', 't', 'a' };
+
+void resp_trailer_make(const struct kvs_key *key, const struct kvs_span *span,
+		       struct resp_trailer *ret_trailer)
+{
+	const uint64_t seed = xxh3_64_seeded(key, sizeof(*key), span->bytes);
+
+	*ret_trailer = (struct resp_trailer){
+		.version = RESP_FORMAT_VERSION,
+		.trailer_bytes = sizeof(*ret_trailer),
+		.key = *key,
+		.bytes = span->bytes,
+		.checksum = xxh3_64_seeded(span->ptr, span->bytes, seed),
+	};
+	memcpy(ret_trailer->magic, magic, sizeof(magic));
+}
+
+bool resp_trailer_holds(const struct resp_trailer *trailer, const struct kvs_key *key,
+			const struct kvs_span *span)
+{
+	struct resp_trailer expected;
+
+	resp_trailer_make(key, span, &expected);
+	return memcmp(trailer, &expected, sizeof(expected)) == 0;
+}
+
+size_t resp_key_text(const char *prefix, const struct kvs_key *key, char ret_text[RESP_KEY_MAX])
+{
+	char space[2 * sizeof(key->space) + 1];
+	char hash[2 * sizeof(key->hash) + 1];
+	int  bytes;
+
+	hex_encode(key->space.byte, sizeof(key->space.byte), space);
+	hex_encode(key->hash, sizeof(key->hash), hash);
+	bytes = snprintf(ret_text, RESP_KEY_MAX, "%s:%s:%" PRIu32 ":%" PRIu32 ":%s", prefix, space,
+			 key->group, key->offset, hash);
+	KVS_ASSERT(bytes > 0 && bytes < (int)RESP_KEY_MAX);
+	return (size_t)bytes;
+}
+
+static int digit_of(char c)
+{
+	const char *const digits = "0123456789abcdef";
+	const char *const at = c ? strchr(digits, c) : NULL;
+
+	return at ? (int)(at - digits) : -1;
+}
+
+/* Each takes what it can; that it was spelt right is seen at the end. */
+static const char *hex_take(const char *at, uint8_t *ret_bytes, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count && digit_of(at[0]) >= 0 && digit_of(at[1]) >= 0; i++, at += 2)
+		ret_bytes[i] = (uint8_t)(digit_of(at[0]) << 4 | digit_of(at[1]));
+	return at;
+}
+
+static const char *number_take(const char *at, uint32_t *ret_value)
+{
+	for (; *at >= '0' && *at <= '9'; at++)
+		*ret_value = *ret_value * 10 + (uint32_t)(*at - '0');
+	return at + (*at == ':');
+}
+
+bool resp_key_parse(const char *prefix, const char *text, size_t bytes, struct kvs_key *ret_key)
+{
+	const size_t   skip = strlen(prefix) + 1;
+	struct kvs_key key = { 0 };
+	char           copy[RESP_KEY_MAX], again[RESP_KEY_MAX];
+	const char    *at;
+
+	if (bytes < skip || bytes >= sizeof(copy))
+		return false;
+	memcpy(copy, text, bytes);
+	copy[bytes] = '\0';
+	at = hex_take(copy + skip, key.space.byte, sizeof(key.space.byte));
+	at = number_take(at + (*at == ':'), &key.group);
+	at = number_take(at, &key.offset);
+	hex_take(at, key.hash, sizeof(key.hash));
+	if (resp_key_text(prefix, &key, again) != bytes || memcmp(copy, again, bytes) != 0)
+		return false;
+	*ret_key = key;
+	return true;
+}
+
+void resp_key_pattern(const char *prefix, const struct kvs_namespace *space,
+		      char ret_pattern[RESP_KEY_MAX])
+{
+	char hex[2 * sizeof(*space) + 1] = "*";
+
+	if (space)
+		hex_encode(space->byte, sizeof(space->byte), hex);
+	snprintf(ret_pattern, RESP_KEY_MAX, "%s:%s:*", prefix, hex);
+}
