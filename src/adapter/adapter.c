@@ -151,12 +151,10 @@ int adapter_close(struct adapter *adapter, uint64_t deadline_ns)
 	os_mutex_lock(&adapter->lock);
 	adapter->closing = true;
 	os_mutex_unlock(&adapter->lock);
-	/* Without the lock: workers that end their jobs come here once more. */
+	/* Without the lock: what workers end and what the executor drops comes here once more. */
 	rc = exec_close(adapter->exec, deadline_ns);
 	if (rc == 0)
 		discard(adapter);
-	else
-		facts_wait(adapter); /* of what still waited, and of the last to end */
 	return rc;
 }
 

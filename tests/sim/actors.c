@@ -88,6 +88,7 @@ static void finish(void *context, uint64_t number)
 	NOTE("op %" PRIu64 " done: %s, %s", worker->op.op_id, op_reason_name(worker->fact.reason),
 	     worker->fact.retired ? "retired" : "unretired");
 	exec_core_finish(&sim->exec, worker->job, &worker->fact, &worker->report, sim->world.now);
+	watch_evidence(sim, &sim->health, &sim->exec, worker->taken_step, worker->report.evidence);
 	worker->busy = false;
 	if (op->late > 0) {
 		op->in_doubt = true;
@@ -134,6 +135,7 @@ static void look(void *context, uint64_t number)
 	if (worker->job == SLOT_NONE)
 		return;
 	worker->busy = true;
+	worker->taken_step = sim->world.step;
 	worker->op = sim->exec.jobs[worker->job].op;
 	for (i = 0; worker->op.kind == OP_GET && i < worker->op.key_count; i++) {
 		if (fault_hits(sim, FAULT_TORN))

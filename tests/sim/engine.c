@@ -148,6 +148,7 @@ static void collect_facts(struct sim *sim)
 
 static void dispatch(struct sim *sim, const struct op *op)
 {
+	const bool     was_up = sim->exec.health.state == HEALTH_UP;
 	struct sim_op *entry;
 	struct fact    refusal;
 	int            rc;
@@ -166,10 +167,12 @@ static void dispatch(struct sim *sim, const struct op *op)
 			FAIL("quarantine", "op %" PRIu64 " was taken while bytes are in doubt",
 			     op->op_id);
 		}
+		watch_taken(sim, &sim->health, &sim->exec, op->op_id, was_up);
 		actors_wake(sim, exec_class_of(op->kind));
 		return;
 	}
 	sim->covers->refused_ops++;
+	sim->covers->cooldown_refusals += rc == KVS_E_HEALTH;
 	fact_refused(&refusal, op, exec_refusal_reason(rc));
 	check_fact(sim, &refusal);
 	KVS_ASSERT(entry->answered);

@@ -89,6 +89,7 @@ static void open_system(struct sim *sim)
 	sim->store.sim = sim;
 	must(sim, exec_core_open(&sim->exec, &limits, &error), &error);
 	must(sim, sched_open(&sim->options, &sim->host, &sim->sched, &error), &error);
+	locker_open(sim);
 }
 
 void sim_open(struct sim *sim, uint64_t seed, uint64_t steps, bool loud, struct covers *covers)
@@ -114,6 +115,7 @@ void sim_close(struct sim *sim)
 {
 	sched_close(sim->sched);
 	exec_core_close(&sim->exec);
+	locker_close(sim);
 	(void)sim->store.inner->ops->close(sim->store.inner);
 	free(sim->device);
 	arena_close(sim->arena);
