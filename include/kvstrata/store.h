@@ -72,6 +72,7 @@ struct kvs_store_info {
 	bool                direct;          /* payload goes past the page cache */
 	bool                locks;           /* lock() keeps objects from eviction; else advisory */
 	bool                one_thread;      /* calls must not overlap */
+	bool                away;            /* not reached yet: the executor begins in cooldown */
 	char                note[128];       /* one sentence a user should know; "" for none */
 };
 

@@ -35,13 +35,20 @@ struct app_command {
 	 */
 	int (*check)(const void *settings, struct kvs_error *err);
 
-	/* argv[0] is the subcommand's name; never sees --help.  Returns an exit status. */
+	/*
+	 * Commands of its own, NULL-terminated, each named "NAME PART"; NULL: none.  The word behind
+	 * NAME chooses one; run() answers where it chooses none.
+	 */
+	const struct app_command *const *parts;
+
+	/* argv[0] is the last word of the name; never sees --help.  Returns an exit status. */
 	int (*run)(int argc, char **argv);
 };
 
 extern const struct app_command replay_command;
 extern const struct app_command simulate_command;
 extern const struct app_command config_command;
+extern const struct app_command bench_command;
 
 /**
  * Read defaults, --config and the flags behind argv[0] into settings (zeroed, settings_bytes), then

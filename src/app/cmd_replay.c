@@ -93,7 +93,11 @@ static int replay_trace(const struct replay_settings *set)
 		status = fail(&err, rc);
 	else if (replay.engine.wrong_seen)
 		status = fail_wrong(&replay);
-	replay_close(&replay);
+	rc = replay_close(&replay);
+	if (rc < 0 && status == APP_DONE) {
+		err_set(&err, rc, "store: %s", kvs_strerror(rc));
+		status = fail(&err, rc);
+	}
 	return status;
 }
 

@@ -12,6 +12,7 @@ static const struct app_command *const commands[] = {
 	&replay_command,
 	&simulate_command,
 	&config_command,
+	&bench_command,
 	NULL,
 };
 
@@ -86,18 +87,35 @@ static int explain(const char *name)
 	return APP_DONE;
 }
 
+/* The command that the word behind its name chooses; the command itself where it chooses none. */
+static const struct app_command *find_part(const struct app_command *command, const char *word)
+{
+	const size_t skip = strlen(command->name) + 1;
+	size_t       i;
+
+	for (i = 0; word && command->parts && command->parts[i]; i++) {
+		if (strcmp(command->parts[i]->name + skip, word) == 0)
+			return command->parts[i];
+	}
+	return command;
+}
+
 static int run_command(int argc, char **argv)
 {
-	const struct app_command *command = find(argv[0]);
+	const struct app_command *whole = find(argv[0]);
+	const struct app_command *command;
 	int                       i;
 
-	if (!command)
+	if (!whole)
 		return refuse_unknown(argv[0]);
+	command = find_part(whole, argv[1]);
 	for (i = 1; i < argc; i++) {
-		if (is_help_flag(argv[i]))
-			return explain(argv[0]);
+		if (is_help_flag(argv[i])) {
+			app_help(command);
+			return APP_DONE;
+		}
 	}
-	return command->run(argc, argv);
+	return command == whole ? command->run(argc, argv) : command->run(argc - 1, argv + 1);
 }
 
 static int dispatch(int argc, char **argv)

@@ -142,11 +142,6 @@ static bool collect_facts(struct replay *replay)
 	return count > 0;
 }
 
-static enum op_reason refusal_reason(int code)
-{
-	return code == KVS_E_QUARANTINE ? OP_REASON_QUARANTINE : OP_REASON_QUEUE;
-}
-
 /*
  * A refused op is answered on the spot, so that its ticket does not wait for a fact that never
  * comes.
@@ -162,7 +157,7 @@ static void dispatch(struct replay *replay, const struct op *op)
 	}
 	rc = exec_submit(replay->exec, op);
 	if (rc < 0) {
-		fact_refused(&fact, op, refusal_reason(rc));
+		fact_refused(&fact, op, exec_refusal_reason(rc));
 		sched_fact(replay->sched, &fact);
 	}
 }
@@ -242,7 +237,7 @@ static void rest(struct replay *replay, uint64_t now_ns)
 		until_ns = arrival_ns(replay);
 	if (until_ns > now_ns + IDLE_NS)
 		until_ns = now_ns + IDLE_NS;
-	if (until_ns > now_ns)
+	if (until_ns > now_ns && (!replay->exec || exec_arm(replay->exec)))
 		os_epoll_wait(replay->epoll_fd, &tag, 1, until_ns - now_ns);
 }
 

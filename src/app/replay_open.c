@@ -25,6 +25,12 @@
 /* Long enough for a request to wait for Device room behind a full batch. */
 #define HOLD_NS UINT64_C(2000000000)
 
+/* Payload under way at once, a direction: enough for any drive, and a bound on what one op delays. */
+#define RUNNING_BYTES (UINT64_C(128) << 20)
+
+/* For what runs at the end: longer than a healthy store needs for it. */
+#define CLOSE_NS UINT64_C(10000000000)
+
 #define GENERATED_REQUESTS 600u
 
 static uint32_t least(uint64_t a, uint64_t b)
@@ -76,19 +82,40 @@ static int open_memory(struct replay *replay, struct kvs_error *err)
 	return rc;
 }
 
+/* The store learns of all Host memory, then the executor owns it. */
+static int open_exec(struct replay *replay, struct kvs_error *err)
+{
+	const uint32_t         slice_count = arena_report(replay->arena)->slice_count;
+	struct kvs_span *const slices = calloc(slice_count, sizeof(*slices));
+	struct exec_options    options = {
+		   .limits = { .outstanding_max = OP_CREDITS,
+			       .queue_max = OP_CREDITS,
+			       .bytes_max = { [EXEC_GET] = RUNNING_BYTES, [EXEC_PUT] = RUNNING_BYTES } },
+		   .workers = { [EXEC_QUERY] = 1, [EXEC_GET] = 4, [EXEC_PUT] = 4 },
+		   .slices = slices,
+		   .slice_count = slice_count,
+	};
+	uint32_t i;
+	int      rc;
+
+	if (!slices)
+		return err_set(err, -ENOMEM, "no memory for %u slices of the Host", slice_count);
+	for (i = 0; i < slice_count; i++)
+		slices[i] = arena_slice(replay->arena, i);
+	rc = exec_open(replay->store, &options, &replay->exec, err);
+	free(slices);
+	return rc;
+}
+
 static int open_store(struct replay *replay, struct kvs_error *err)
 {
-	const struct exec_options options = {
-		.limits = { .outstanding_max = OP_CREDITS, .queue_max = OP_CREDITS },
-		.workers = { [EXEC_QUERY] = 1, [EXEC_GET] = 4, [EXEC_PUT] = 4 },
-	};
 	int rc = store_open(replay->set->store, replay->set->block_bytes, replay->set->policy,
 			    &replay->store, err);
 
 	if (rc < 0 || !replay->store)
 		return rc;
 	arena_retain(replay->arena);
-	return exec_open(replay->store, &options, &replay->exec, err);
+	return open_exec(replay, err);
 }
 
 static int open_sched(struct replay *replay, struct kvs_error *err)
@@ -176,13 +203,21 @@ int replay_open(struct replay *replay, const struct replay_settings *set, struct
 	return 0;
 }
 
-void replay_close(struct replay *replay)
+/* What its I/O may still touch are blocks and, through its ops, tickets of the scheduler. */
+static int close_store(struct replay *replay)
 {
+	if (replay->exec)
+		return exec_close(replay->exec, CLOSE_NS);
+	return replay->store ? replay->store->ops->close(replay->store) : 0;
+}
+
+int replay_close(struct replay *replay)
+{
+	const int rc = close_store(replay);
+
 	os_close(replay->epoll_fd);
-	exec_close(replay->exec);
-	if (replay->store)
-		(void)replay->store->ops->close(replay->store);
-	sched_close(replay->sched);
+	if (rc == 0)
+		sched_close(replay->sched);
 	device_close(&replay->device);
 	arena_close(replay->arena);
 	source_close(replay->source);
@@ -191,4 +226,5 @@ void replay_close(struct replay *replay)
 	free(replay->tokens);
 	free(replay->facts);
 	*replay = (struct replay){ .epoll_fd = -1 };
+	return rc;
 }

@@ -1,122 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * See exec.h.  Workers sleep on their class's condition; the poller sleeps on the eventfd, if at
- * all.
- */
-#include "exec/exec.h"
-
+/* See exec.h.  Opening, closing, and what callers do in between; work.c has the workers. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/err.h"
-#include "os/os.h"
+#include "exec/shell.h"
 
-/* A lost wake-up then costs a tenth of a second, never a hang. */
-#define IDLE_NS UINT64_C(100000000)
+/* Waking a sleeper takes 70 us; a fact that comes within this is had in less than one. */
+#define SPIN_NS UINT64_C(20000)
 
-struct worker {
-	struct exec    *exec;
-	enum exec_class class;
-	pthread_t       thread;
-};
+/* A look at the clock costs as much as some looks at the word. */
+#define SPINS_A_LOOK 64
 
-struct exec {
-	struct kvs_store *store;
-	int               event_fd;
-	uint32_t          worker_count;
-	struct worker     workers[EXEC_WORKERS_MAX];
-
-	struct os_mutex   lock; /* protects all below; a leaf; never held across a store call */
-	struct os_cond    work[EXEC_CLASS_COUNT];
-	struct exec_core  core;
-	bool              closing;
-	struct exec_stats stats;
-	uint32_t          busy[EXEC_CLASS_COUNT];       /* workers in a store call */
-	uint64_t          busy_since[EXEC_CLASS_COUNT]; /* when the first of them began */
-};
-
-static void busy_begin(struct exec *exec, enum exec_class class)
-{
-	if (exec->busy[class]++ == 0)
-		exec->busy_since[class] = os_now_ns();
-}
-
-static void busy_end(struct exec *exec, enum exec_class class)
-{
-	if (--exec->busy[class] == 0)
-		exec->stats.busy_ns[class] += os_now_ns() - exec->busy_since[class];
-}
-
-static void moved_add(struct exec_moved *total, const struct exec_moved *moved)
-{
-	total->put_keys += moved->put_keys;
-	total->put_new_keys += moved->put_new_keys;
-	total->put_bytes += moved->put_bytes;
-	total->get_keys += moved->get_keys;
-	total->get_bytes += moved->get_bytes;
-	total->corrupt_keys += moved->corrupt_keys;
-	total->no_space_keys += moved->no_space_keys;
-}
-
-/* Run one job with the lock dropped around the store.  The op cannot change: it is RUNNING. */
-static void work_one(struct exec *exec, enum exec_class class, uint32_t job)
-{
-	const struct op   op = exec->core.jobs[job].op;
-	struct fact       fact;
-	struct exec_moved moved;
-
-	busy_begin(exec, class);
-	os_mutex_unlock(&exec->lock);
-	exec_run(exec->store, &op, &fact, &moved);
-	os_mutex_lock(&exec->lock);
-	busy_end(exec, class);
-	exec_core_finish(&exec->core, job, &fact);
-	moved_add(&exec->stats.moved, &moved);
-	os_eventfd_signal(exec->event_fd);
-}
-
-static void *work(void *arg)
-{
-	struct worker *const worker = arg;
-	struct exec *const   exec = worker->exec;
-
-	os_mutex_lock(&exec->lock);
-	while (!exec->closing) {
-		const uint32_t job = exec_core_take(&exec->core, worker->class);
-
-		if (job == SLOT_NONE)
-			os_cond_wait(&exec->work[worker->class], &exec->lock, IDLE_NS);
-		else
-			work_one(exec, worker->class, job);
-	}
-	os_mutex_unlock(&exec->lock);
-	return NULL;
-}
-
-static int start_workers(struct exec *exec, const struct exec_options *options,
-			 struct kvs_error *err)
-{
-	static const char *const names[EXEC_CLASS_COUNT] = { "kvs-query", "kvs-get", "kvs-put" };
-	int                      class;
-	uint32_t                 i;
-
-	for (class = 0; class < EXEC_CLASS_COUNT; class++) {
-		for (i = 0; i < options->workers[class]; i++) {
-			struct worker *const worker = &exec->workers[exec->worker_count];
-			int                  rc;
-
-			*worker = (struct worker){ .exec = exec, .class = (enum exec_class)class };
-			rc = os_thread_start(&worker->thread, names[class], work, worker);
-			if (rc < 0)
-				return err_set(err, rc,
-					       "executor: cannot start a worker thread: %s",
-					       kvs_strerror(rc));
-			exec->worker_count++;
-		}
-	}
-	return 0;
-}
+/* --- opening ---------------------------------------------------------------------------------- */
 
 static int check_workers(const struct exec_options *options, struct kvs_error *err)
 {
@@ -137,60 +33,178 @@ static int check_workers(const struct exec_options *options, struct kvs_error *e
 	return 0;
 }
 
+static int start_worker(struct exec *exec, enum exec_class class, struct kvs_error *err)
+{
+	static const char *const names[EXEC_CLASS_COUNT] = { "kvs-query", "kvs-get", "kvs-put" };
+	struct worker *const     worker = &exec->workers[exec->worker_count];
+	int                      rc = 0;
+
+	*worker = (struct worker){ .exec = exec, .class = class, .lane = exec->worker_count };
+	if (class != EXEC_QUERY && exec->store->ops->submit)
+		rc = async_open(exec->store, worker->lane, &worker->async);
+	if (rc == 0)
+		rc = os_thread_start(&worker->thread, names[class], exec_work, worker);
+	if (rc < 0) {
+		async_close(worker->async);
+		return err_set(err, rc, "executor: cannot start a worker thread: %s",
+			       kvs_strerror(rc));
+	}
+	exec->worker_count++;
+	return 0;
+}
+
+/* Under the lock, so that a worker sees all of it, its own place and number included. */
+static int start_workers(struct exec *exec, const struct exec_options *options,
+			 struct kvs_error *err)
+{
+	int      rc = 0;
+	int      class;
+	uint32_t i;
+
+	os_mutex_lock(&exec->lock);
+	for (class = 0; class < EXEC_CLASS_COUNT; class++) {
+		for (i = 0; rc == 0 && i < options->workers[class]; i++)
+			rc = start_worker(exec, (enum exec_class)class, err);
+	}
+	exec->alive = exec->worker_count;
+	os_mutex_unlock(&exec->lock);
+	return rc;
+}
+
+static void join_workers(struct exec *exec)
+{
+	for (; exec->worker_count > 0; exec->worker_count--) {
+		os_thread_join(exec->workers[exec->worker_count - 1].thread);
+		async_close(exec->workers[exec->worker_count - 1].async);
+	}
+}
+
+/* Workers have left, and nobody else is inside. */
+static void discard(struct exec *exec)
+{
+	int class;
+
+	exec_core_close(&exec->core);
+	for (class = 0; class < EXEC_CLASS_COUNT; class++)
+		os_cond_fini(&exec->work[class]);
+	os_cond_fini(&exec->gone);
+	os_mutex_fini(&exec->lock);
+	os_mutex_fini(&exec->calls);
+	os_close(exec->event_fd);
+	free(exec);
+}
+
+/* True when all workers have left. */
+static bool stop_workers(struct exec *exec, uint64_t deadline_ns)
+{
+	const uint64_t begin_ns = os_now_ns();
+	uint64_t       gone_ns;
+	bool           left;
+	int            class;
+
+	os_mutex_lock(&exec->lock);
+	exec->closing = true;
+	exec_core_stop(&exec->core, begin_ns);
+	for (class = 0; class < EXEC_CLASS_COUNT; class++)
+		os_cond_broadcast(&exec->work[class]);
+	if (exec->core.done.count > 0)
+		exec_announce(exec);
+	while (exec->alive > 0 && (gone_ns = os_now_ns() - begin_ns) < deadline_ns)
+		os_cond_wait(&exec->gone, &exec->lock, deadline_ns - gone_ns);
+	left = exec->alive == 0;
+	os_mutex_unlock(&exec->lock);
+	return left;
+}
+
+static void init_shell(struct exec *exec, struct kvs_store *store,
+		       const struct exec_options *options)
+{
+	int class;
+
+	exec->store = store;
+	exec->notify = options->notify;
+	exec->notify_arg = options->notify_arg;
+	os_mutex_init(&exec->lock);
+	os_mutex_init(&exec->calls);
+	os_cond_init(&exec->gone);
+	for (class = 0; class < EXEC_CLASS_COUNT; class++)
+		os_cond_init(&exec->work[class]);
+}
+
+/* What the store says of itself decides how it is called. */
+static int open_core(struct exec *exec, const struct exec_limits *limits, struct kvs_error *err)
+{
+	struct kvs_store_info info;
+	int                   rc = exec_core_open(&exec->core, limits, err);
+
+	if (rc < 0)
+		return rc;
+	exec->store->ops->describe(exec->store, &info);
+	exec->one_thread = info.one_thread;
+	if (info.away)
+		health_start_down(&exec->core.health, os_now_ns());
+	return 0;
+}
+
 int exec_open(struct kvs_store *store, const struct exec_options *options, struct exec **ret_exec,
 	      struct kvs_error *err)
 {
 	struct exec *exec;
 	int          rc = check_workers(options, err);
-	int          class;
 
 	if (rc < 0)
 		return rc;
 	exec = calloc(1, sizeof(*exec));
 	if (!exec)
 		return err_set(err, -ENOMEM, "no memory for the executor");
-	exec->store = store;
-	os_mutex_init(&exec->lock);
-	for (class = 0; class < EXEC_CLASS_COUNT; class++)
-		os_cond_init(&exec->work[class]);
+	init_shell(exec, store, options);
 	exec->event_fd = os_eventfd();
 	rc = exec->event_fd;
 	if (rc < 0)
 		err_set(err, rc, "executor: no event descriptor: %s", kvs_strerror(rc));
 	else
-		rc = exec_core_open(&exec->core, &options->limits, err);
+		rc = open_core(exec, &options->limits, err);
+	/* Without it the store works unregistered, and its note says so. */
+	if (rc == 0 && options->slices && store->ops->register_memory)
+		(void)store->ops->register_memory(store, options->slices, options->slice_count);
 	if (rc == 0)
 		rc = start_workers(exec, options, err);
 	if (rc < 0) {
-		exec_close(exec);
+		if (exec->worker_count > 0)
+			stop_workers(exec, UINT64_MAX);
+		join_workers(exec);
+		discard(exec);
 		return rc;
 	}
 	*ret_exec = exec;
 	return 0;
 }
 
-void exec_close(struct exec *exec)
+/* --- closing ---------------------------------------------------------------------------------- */
+
+int exec_close(struct exec *exec, uint64_t deadline_ns)
 {
-	uint32_t i;
-	int      class;
+	bool stuck;
 
 	if (!exec)
-		return;
+		return 0;
+	if (!stop_workers(exec, deadline_ns))
+		return KVS_E_QUARANTINE;
+	join_workers(exec);
 	os_mutex_lock(&exec->lock);
-	exec->closing = true;
-	for (class = 0; class < EXEC_CLASS_COUNT; class++)
-		os_cond_broadcast(&exec->work[class]);
+	/* A close that failed left the last of it to this one. */
+	locks_give_all(&exec->core.locks);
+	while (exec_tell_locks(exec))
+		;
+	stuck = exec->core.stuck_count > 0;
 	os_mutex_unlock(&exec->lock);
-	for (i = 0; i < exec->worker_count; i++)
-		os_thread_join(exec->workers[i].thread);
-	exec_core_close(&exec->core);
-	for (class = 0; class < EXEC_CLASS_COUNT; class++)
-		os_cond_fini(&exec->work[class]);
-	os_mutex_fini(&exec->lock);
-	if (exec->event_fd >= 0)
-		os_close(exec->event_fd);
-	free(exec);
+	if (stuck || exec->store->ops->close(exec->store) < 0)
+		return KVS_E_QUARANTINE;
+	discard(exec);
+	return 0;
 }
+
+/* --- callers ---------------------------------------------------------------------------------- */
 
 int exec_submit(struct exec *exec, const struct op *op)
 {
@@ -206,10 +220,31 @@ int exec_submit(struct exec *exec, const struct op *op)
 
 void exec_cancel(struct exec *exec, uint64_t op_id)
 {
+	int  class;
+	bool signal;
+
 	os_mutex_lock(&exec->lock);
-	exec_core_cancel(&exec->core, op_id);
+	exec_core_cancel(&exec->core, op_id, os_now_ns());
+	/* What stood behind a job too large to run may be small enough. */
+	for (class = 0; class < EXEC_CLASS_COUNT; class++) {
+		if (exec->core.queue[class].count > 0)
+			os_cond_signal(&exec->work[class]);
+	}
+	signal = exec->armed && exec->core.done.count > 0;
+	exec->armed = exec->armed && !signal;
+	os_mutex_unlock(&exec->lock);
 	/* A cancelled op's fact waits like any other. */
-	os_eventfd_signal(exec->event_fd);
+	atomic_store_explicit(&exec->ready, true, memory_order_release);
+	if (signal)
+		os_eventfd_signal(exec->event_fd);
+}
+
+void exec_unlock(struct exec *exec, const struct kvs_key *keys, uint32_t count)
+{
+	os_mutex_lock(&exec->lock);
+	exec_core_unlock(&exec->core, keys, count);
+	if (exec->core.locks.owing.count > 0)
+		os_cond_signal(&exec->work[EXEC_QUERY]);
 	os_mutex_unlock(&exec->lock);
 }
 
@@ -219,13 +254,63 @@ uint32_t exec_poll(struct exec *exec, struct fact *ret_facts, uint32_t fact_max,
 	uint32_t count;
 
 	os_mutex_lock(&exec->lock);
-	os_eventfd_drain(exec->event_fd);
 	count = exec_core_poll(&exec->core, os_now_ns(), ret_facts, fact_max, ret_pressure);
-	/* Facts that did not fit keep the descriptor readable. */
-	if (exec->core.done.count > 0)
-		os_eventfd_signal(exec->event_fd);
+	atomic_store_explicit(&exec->ready, exec->core.done.count > 0, memory_order_relaxed);
 	os_mutex_unlock(&exec->lock);
 	return count;
+}
+
+int exec_notice(struct exec *exec, const struct retirement_notice *notice)
+{
+	int rc;
+
+	os_mutex_lock(&exec->lock);
+	rc = exec_core_notice(&exec->core, notice);
+	os_mutex_unlock(&exec->lock);
+	return rc;
+}
+
+bool exec_arm(struct exec *exec)
+{
+	bool armed;
+
+	os_mutex_lock(&exec->lock);
+	armed = exec->core.done.count == 0;
+	exec->armed = armed;
+	/* What is left in it from before says nothing of what comes. */
+	if (armed)
+		os_eventfd_drain(exec->event_fd);
+	os_mutex_unlock(&exec->lock);
+	return armed;
+}
+
+static bool is_ready(struct exec *exec)
+{
+	return atomic_load_explicit(&exec->ready, memory_order_acquire);
+}
+
+static bool spin(struct exec *exec, uint64_t for_ns)
+{
+	const uint64_t begin_ns = os_now_ns();
+	int            i;
+
+	do {
+		for (i = 0; i < SPINS_A_LOOK; i++) {
+			if (is_ready(exec))
+				return true;
+			os_relax();
+		}
+	} while (os_now_ns() - begin_ns < for_ns);
+	return false;
+}
+
+bool exec_wait(struct exec *exec, uint64_t timeout_ns)
+{
+	if (spin(exec, timeout_ns < SPIN_NS ? timeout_ns : SPIN_NS))
+		return true;
+	if (!exec_arm(exec))
+		return true;
+	return os_eventfd_wait(exec->event_fd, timeout_ns);
 }
 
 int exec_fd(const struct exec *exec)
@@ -235,15 +320,20 @@ int exec_fd(const struct exec *exec)
 
 void exec_stats(struct exec *exec, struct exec_stats *ret_stats)
 {
-	int class;
+	const struct exec_core *const core = &exec->core;
+	int                           i;
 
 	os_mutex_lock(&exec->lock);
 	*ret_stats = exec->stats;
-	for (class = 0; class < EXEC_CLASS_COUNT; class++) {
-		if (exec->busy[class] > 0)
-			ret_stats->busy_ns[class] += os_now_ns() - exec->busy_since[class];
+	for (i = 0; i < EXEC_CLASS_COUNT; i++) {
+		if (exec->busy[i] > 0)
+			ret_stats->busy_ns[i] += os_now_ns() - exec->busy_since[i];
 	}
-	for (class = 0; class < EXEC_COUNTER_COUNT; class++)
-		ret_stats->counters[class] = exec->core.counters[class];
+	for (i = 0; i < EXEC_COUNTER_COUNT; i++)
+		ret_stats->counters[i] = core->counters[i];
+	ret_stats->outages = core->health.outages;
+	ret_stats->health = core->health.state;
+	ret_stats->locks_held = core->locks.held;
+	ret_stats->outstanding = core->slots.busy_count;
 	os_mutex_unlock(&exec->lock);
 }

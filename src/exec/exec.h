@@ -3,24 +3,36 @@
  * The executor: the only door to a store.
  *
  * A shell of threads around the pure core: one owner submits and polls, workers of each class run
- * ops against the store, an eventfd says that facts wait.  Every call returns at once; none waits
+ * ops against the store.  Every call returns at once, but exec_wait() and exec_close(); none waits
  * for storage.
  *
- * Threads  submit, cancel, poll: any thread, usually the scheduler's.  Lock order: the executor's
- *          lock is a leaf; no store call is made under it.
- * Close    joins the workers, so the op in progress ends first.
+ * Facts     are fetched with exec_poll().  Three ways to learn that some wait: exec_wait(), which
+ *           watches a word of memory for a moment before it sleeps; the descriptor, in a loop that
+ *           sleeps on others, too; or the notify hook.  All are hints.
+ * Locks     What a locking QUERY found is held until exec_unlock(), once a row.
+ * Threads   Any, but open and close.  Lock order: the executor's lock is a leaf; no store call and
+ *           no hook is made under it.
  */
 #ifndef EXEC_EXEC_H
 #define EXEC_EXEC_H
 
 #include "exec/core.h"
-#include "exec/run.h"
 
+/* Lanes of a store are numbered up to here, too. */
 #define EXEC_WORKERS_MAX 64
 
 struct exec_options {
-	struct exec_limits limits;
-	uint32_t           workers[EXEC_CLASS_COUNT]; /* threads; at least 1, EXEC_WORKERS_MAX in all */
+	struct exec_limits     limits;
+	uint32_t               workers[EXEC_CLASS_COUNT]; /* threads; at least 1, EXEC_WORKERS_MAX in all */
+	const struct kvs_span *slices; /* memory that spans come from, told to the store; NULL: not */
+	uint32_t               slice_count;
+	/*
+	 * After facts became ready, by the worker that finished them, or by exec_close() for what it
+	 * drops; with no lock held, so it may call everything here but close.  Not for what
+	 * exec_cancel() makes ready: its caller knows.
+	 */
+	void (*notify)(void *arg);
+	void *notify_arg;
 };
 
 /*
@@ -31,24 +43,58 @@ struct exec_stats {
 	struct exec_moved moved;
 	uint64_t          busy_ns[EXEC_CLASS_COUNT];
 	uint64_t          counters[EXEC_COUNTER_COUNT];
+	uint64_t          outages;
+	uint64_t          locks_held;
+	uint32_t          outstanding; /* jobs and undelivered facts */
+	enum health_state health;
 };
 
 struct exec;
 
-/* The store must outlive the executor.  Errors: KVS_E_INVALID (workers, limits), -errno. */
-int  exec_open(struct kvs_store *store, const struct exec_options *options, struct exec **ret_exec,
-	       struct kvs_error *err);
-void exec_close(struct exec *exec); /* NULL is fine */
+/**
+ * Start workers on a store.
+ *
+ * Owner   The store is the executor's on success, and stays the caller's on failure.  Memory of the
+ *         slices outlives the executor, and the process may not end sooner where close says so.
+ * Errors  KVS_E_INVALID (workers, limits), -errno.
+ */
+int exec_open(struct kvs_store *store, const struct exec_options *options, struct exec **ret_exec,
+	      struct kvs_error *err);
 
-/* See exec_core_submit(). */
+/**
+ * Stop: what waits is answered as closed, what runs may end, for at most deadline_ns from now.  Then
+ * every lock is given back and the store is closed.  NULL is fine.
+ *
+ * Thread  Alone: other calls have returned, and none follows a success.
+ * Errors  KVS_E_QUARANTINE  a worker did not come back, an op has not retired, or the store's own
+ *         I/O has not.  Executor, store and threads stay for the life of the process, and memory
+ *         that spans came from has to stay mapped.  Facts can still be polled, notices told;
+ *         submissions answer KVS_E_CLOSED.  Closing again may succeed, once all that is over.
+ */
+int exec_close(struct exec *exec, uint64_t deadline_ns);
+
+/* See exec_core_submit(): KVS_E_FULL, KVS_E_HEALTH, KVS_E_QUARANTINE, KVS_E_CLOSED. */
 int  exec_submit(struct exec *exec, const struct op *op);
 void exec_cancel(struct exec *exec, uint64_t op_id);
+
+/* Give back a lock of each key.  Never refused; the store hears of it from a query worker. */
+void exec_unlock(struct exec *exec, const struct kvs_key *keys, uint32_t count);
 
 uint32_t exec_poll(struct exec *exec, struct fact *ret_facts, uint32_t fact_max,
 		   struct exec_pressure *ret_pressure);
 
-/* Readable while facts may wait: a hint, drained by exec_poll(). */
-int exec_fd(const struct exec *exec);
+/* An op whose fact came unretired has retired after all.  KVS_E_STALE when no such op is stuck. */
+int exec_notice(struct exec *exec, const struct retirement_notice *notice);
+
+/* True as soon as facts wait; false after timeout_ns, or now and then before. */
+bool exec_wait(struct exec *exec, uint64_t timeout_ns);
+
+/*
+ * The descriptor, for a loop that sleeps on others, too.  It is signalled only after exec_arm() said
+ * true: "nothing waits, sleep now".  Once signalled it stays readable until the next exec_arm().
+ */
+int  exec_fd(const struct exec *exec);
+bool exec_arm(struct exec *exec);
 
 void exec_stats(struct exec *exec, struct exec_stats *ret_stats);
 

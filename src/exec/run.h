@@ -2,6 +2,8 @@
 /*
  * One op against one store: calls the store and states what happened as a fact.
  *
+ * Beside the fact goes a report: what moved, and what the calls say of the store's health.
+ *
  * Thread   Any; touches only the op, its spans and the store.  Workers call it without a lock, the
  *          simulator at a time of its choice.
  */
@@ -11,7 +13,7 @@
 #include <kvstrata/store.h>
 #include "op/op.h"
 
-/* Bytes that moved, by this owner's store calls; idempotent puts move none. */
+/* Bytes that moved, by this owner's store calls; idempotent puts and folded rows move none. */
 struct exec_moved {
 	uint64_t put_keys;     /* stored or already there */
 	uint64_t put_new_keys;
@@ -22,7 +24,27 @@ struct exec_moved {
 	uint64_t no_space_keys;
 };
 
+/*
+ * Of an outage: a call that failed, a row that FAILED or said what nobody understands, a put that
+ * has not retired.  Never a miss, a corrupt object or a refusal for capacity: those are answers.
+ */
+enum exec_evidence {
+	EXEC_EVIDENCE_NONE, /* the store was not asked, or what it said proves nothing */
+	EXEC_EVIDENCE_UP,
+	EXEC_EVIDENCE_OUTAGE
+};
+
+struct exec_report {
+	struct exec_moved  moved;
+	enum exec_evidence evidence;
+	struct op_mask     locked; /* rows for which the store took a lock */
+};
+
+/*
+ * Equal keys of the op reach the store once; the other rows get what became of the first.  Rows of
+ * other owners succeed and are left alone.
+ */
 void exec_run(struct kvs_store *store, const struct op *op, struct fact *ret_fact,
-	      struct exec_moved *ret_moved);
+	      struct exec_report *ret_report);
 
 #endif

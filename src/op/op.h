@@ -81,6 +81,7 @@ enum op_reason {
 struct fact {
 	uint64_t       op_id;
 	uint32_t       key_count;
+	uint64_t       moved_bytes;  /* by this owner, none for objects already there; never agreed */
 	bool           retired;      /* nothing will touch the op's spans again */
 	enum op_reason reason;
 	struct op_mask ok;           /* QUERY: exists; GET: full length, verified; PUT: is stored */

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -46,6 +47,16 @@ bool os_eventfd_drain(int fd)
 	} while (done < 0 && errno == EINTR);
 	KVS_ASSERT(done == sizeof(value) || errno == EAGAIN);
 	return done == sizeof(value);
+}
+
+bool os_eventfd_wait(int fd, uint64_t timeout_ns)
+{
+	struct pollfd         poll_fd = { .fd = fd, .events = POLLIN };
+	const struct timespec timeout = { .tv_sec = (time_t)(timeout_ns / 1000000000),
+					  .tv_nsec = (long)(timeout_ns % 1000000000) };
+
+	/* An interruption ends the wait early, like a hint of nothing. */
+	return ppoll(&poll_fd, 1, &timeout, NULL) > 0;
 }
 
 int os_epoll(void)

@@ -37,6 +37,16 @@ uint64_t os_peak_rss_bytes(void);
 int  os_thread_start(pthread_t *ret_thread, const char *name, void *(*run)(void *), void *arg);
 void os_thread_join(pthread_t thread);
 
+/* Inside a loop that watches memory: gives the processor's other half the room. */
+static inline void os_relax(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
 struct os_mutex {
 	pthread_mutex_t mutex;
 };
@@ -61,6 +71,7 @@ void os_cond_broadcast(struct os_cond *cond);
 int  os_eventfd(void); /* descriptor or -errno; non-blocking */
 void os_eventfd_signal(int fd);
 bool os_eventfd_drain(int fd); /* true when it had been signalled */
+bool os_eventfd_wait(int fd, uint64_t timeout_ns); /* true when it is signalled; drains nothing */
 int  os_epoll(void);
 int  os_epoll_add(int epoll_fd, int fd, uint64_t tag);
 /* Ready tags, at most count; 0 after timeout_ns.  A sleep is never unbounded. */

@@ -36,6 +36,7 @@ enum transfer_outcome transfer_outcome_of(const struct fact *fact)
 	case OP_REASON_QUARANTINE:
 		return TRANSFER_QUARANTINE;
 	case OP_REASON_HEALTH:
+		return TRANSFER_COOLDOWN;
 	case OP_REASON_QUEUE:
 	case OP_REASON_CLOSED:
 		return TRANSFER_REFUSED;

@@ -32,6 +32,7 @@
 	X(TRANSFER_CREDITS, "credits")     /* no ticket or Host credit was left */ \
 	X(TRANSFER_HOST_ROOM, "host_room") /* every Host block is held */ \
 	X(TRANSFER_REFUSED, "refused")     /* the executor took no more */ \
+	X(TRANSFER_COOLDOWN, "cooldown")   /* the executor waits out an outage of the store */ \
 	X(TRANSFER_BACKEND, "backend")     /* the store failed */ \
 	X(TRANSFER_CORRUPT, "corrupt")     /* what the store gave was not what was kept */ \
 	X(TRANSFER_QUARANTINE, "quarantine") /* bytes are in doubt: no new storage work */

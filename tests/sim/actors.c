@@ -87,7 +87,8 @@ static void finish(void *context, uint64_t number)
 
 	NOTE("op %" PRIu64 " done: %s, %s", worker->op.op_id, op_reason_name(worker->fact.reason),
 	     worker->fact.retired ? "retired" : "unretired");
-	exec_core_finish(&sim->exec, worker->job, &worker->fact);
+	exec_core_finish(&sim->exec, worker->job, &worker->fact, &worker->report, sim->world.now);
+	watch_evidence(sim, &sim->health, &sim->exec, worker->taken_step, worker->report.evidence);
 	worker->busy = false;
 	if (op->late > 0) {
 		op->in_doubt = true;
@@ -112,12 +113,11 @@ static void run(void *context, uint64_t number)
 {
 	struct sim *const        sim = context;
 	struct sim_worker *const worker = &sim->workers[number];
-	struct exec_moved        moved;
 
 	sim->store.op_id = worker->op.op_id;
-	exec_run(&sim->store.store, &worker->op, &worker->fact, &moved);
-	sim->covers->gets += moved.get_keys;
-	sim->covers->puts += moved.put_new_keys;
+	exec_run(&sim->store.store, &worker->op, &worker->fact, &worker->report);
+	sim->covers->gets += worker->report.moved.get_keys;
+	sim->covers->puts += worker->report.moved.put_new_keys;
 	NOTE("op %" PRIu64 " ran: %" PRIu64 " of %u rows", worker->op.op_id,
 	     bits_count(worker->fact.ok.words, worker->op.key_count), worker->op.key_count);
 	world_after(&sim->world, finish_delay(sim), finish, number);
@@ -135,6 +135,7 @@ static void look(void *context, uint64_t number)
 	if (worker->job == SLOT_NONE)
 		return;
 	worker->busy = true;
+	worker->taken_step = sim->world.step;
 	worker->op = sim->exec.jobs[worker->job].op;
 	for (i = 0; worker->op.kind == OP_GET && i < worker->op.key_count; i++) {
 		if (fault_hits(sim, FAULT_TORN))

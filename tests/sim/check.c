@@ -263,8 +263,12 @@ void check_step(struct sim *sim)
 	check_queries(sim);
 	sim->world.invariant = "credits";
 	transfer_audit(sched_transfer(sim->sched));
+	check_health(sim, &sim->health, &sim->exec);
+	check_health(sim, &sim->locker.health, &sim->locker.exec);
+	check_locks(sim);
 	sim->world.invariant = "bounded";
 	exec_core_audit(&sim->exec);
+	exec_core_audit(&sim->locker.exec);
 	sim->world.invariant = "one-state";
 	sched_audit(sim->sched);
 	check_host_pins(sim);
@@ -283,7 +287,7 @@ bool sim_at_rest(const struct sim *sim)
 	for (i = 0; i < OPS_MAX; i++)
 		late += sim->ops[i].op_id != 0 && (sim->ops[i].late > 0 || !sim->ops[i].silent);
 	return load.requests == 0 && load.transfers == 0 && load.copies == 0 && load.backups == 0 &&
-	       late == 0;
+	       late == 0 && locker_at_rest(sim);
 }
 
 /* Only quarantine holds anything: credits, pins and slots are home. */
@@ -300,6 +304,7 @@ void check_rest(struct sim *sim)
 		FAIL("credits",
 		     "at rest %u host references and %u tickets are out; %u and %u are in doubt",
 		     transfer->host_refs, transfer->slots.busy_count, doubtful, sim->doubts);
+	check_locks_rest(sim);
 	for (i = 0; i < coord->device.pool.block_count; i++) {
 		if (pool_refs(&coord->device.pool, i) != stratum_published(&coord->device, i))
 			FAIL("locks-home", "at rest device block %u is still held", i);

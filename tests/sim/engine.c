@@ -148,13 +148,14 @@ static void collect_facts(struct sim *sim)
 
 static void dispatch(struct sim *sim, const struct op *op)
 {
+	const bool     was_up = sim->exec.health.state == HEALTH_UP;
 	struct sim_op *entry;
 	struct fact    refusal;
 	int            rc;
 
 	if (op->kind == OP_CANCEL) {
 		NOTE("cancel op %" PRIu64, op->op_id);
-		exec_core_cancel(&sim->exec, op->op_id);
+		exec_core_cancel(&sim->exec, op->op_id, sim->world.now);
 		return;
 	}
 	entry = ledger_add(sim, op);
@@ -165,11 +166,13 @@ static void dispatch(struct sim *sim, const struct op *op)
 		if (sim->doubts > 0)
 			FAIL("quarantine", "op %" PRIu64 " was taken while bytes are in doubt",
 			     op->op_id);
+		watch_taken(sim, &sim->health, &sim->exec, op->op_id, was_up);
 		actors_wake(sim, exec_class_of(op->kind));
 		return;
 	}
 	sim->covers->refused_ops++;
-	fact_refused(&refusal, op, rc == KVS_E_QUARANTINE ? OP_REASON_QUARANTINE : OP_REASON_QUEUE);
+	sim->covers->cooldown_refusals += rc == KVS_E_HEALTH;
+	fact_refused(&refusal, op, exec_refusal_reason(rc));
 	check_fact(sim, &refusal);
 	KVS_ASSERT(entry->answered);
 	sched_fact(sim->sched, &refusal);

@@ -37,6 +37,21 @@ bool fault_hits(struct sim *sim, enum fault fault)
 	return weight > 0 && !sim->faults.stopped && prng_chance(&sim->world.prng, weight, 1024);
 }
 
+bool fault_away(struct sim *sim)
+{
+	if (fault_hits(sim, FAULT_OUTAGE) && sim->faults.away_until <= sim->world.now) {
+		sim->faults.away_until = sim->world.now + world_draw(&sim->world, 40);
+		NOTE("the store goes away until %" PRIu64, sim->faults.away_until);
+	}
+	return !sim->faults.stopped && sim->world.now < sim->faults.away_until;
+}
+
+/* Nothing was done, and the caller hears of it. */
+static bool call_fails(struct sim *sim)
+{
+	return fault_away(sim) || fault_hits(sim, FAULT_CALL);
+}
+
 void fault_scribble(uint64_t op_id, const struct kvs_span *span)
 {
 	oracle_fill(span->ptr, PAGE_NONE, (uint32_t)op_id);
@@ -66,7 +81,7 @@ static int faulty_exists(struct kvs_store *store, const struct kvs_key *key, uin
 	int                        rc;
 	uint32_t                   i;
 
-	if (fault_hits(faulty->sim, FAULT_CALL))
+	if (call_fails(faulty->sim))
 		return -EIO;
 	rc = faulty->inner->ops->exists(faulty->inner, key, count, result);
 	for (i = 0; i < count; i++) {
@@ -99,7 +114,8 @@ static enum kvs_result get_one(struct faulty_store *faulty, const struct kvs_key
 		return result;
 	if (fault_hits(sim, FAULT_HIDE))
 		return KVS_RESULT_MISSING;
-	if (fault_hits(sim, FAULT_EVICT)) {
+	/* A lock is a promise: no object goes while somebody holds one. */
+	if (fault_hits(sim, FAULT_EVICT) && sim->locker.kept[oracle_page(&sim->oracle, key)] == 0) {
 		ops->remove(faulty->inner, key, 1, &result);
 		sim->covers->evictions++;
 	}
@@ -121,7 +137,7 @@ static int faulty_get(struct kvs_store *store, const struct kvs_key *key,
 	uint32_t                   i;
 
 	*ret_retired = retires(faulty, FAULT_LATE_GET);
-	if (fault_hits(faulty->sim, FAULT_CALL))
+	if (call_fails(faulty->sim))
 		return -EIO;
 	for (i = 0; i < count; i++)
 		result[i] = get_one(faulty, &key[i], &span[i]);
@@ -155,13 +171,48 @@ static int faulty_put(struct kvs_store *store, const struct kvs_key *key,
 	uint32_t                   i;
 
 	*ret_retired = retires(faulty, FAULT_LATE_PUT);
-	if (fault_hits(faulty->sim, FAULT_CALL))
+	if (call_fails(faulty->sim))
 		return -EIO;
 	for (i = 0; i < count; i++)
 		result[i] = put_one(faulty, &key[i], &span[i]);
 	return 0;
 }
 
+static int faulty_lock(struct kvs_store *store, const struct kvs_key *key, uint32_t count,
+		       enum kvs_result *result)
+{
+	struct faulty_store *const faulty = of(store);
+	struct sim *const          sim = faulty->sim;
+	uint32_t                   i;
+
+	if (call_fails(sim))
+		return -EIO;
+	for (i = 0; i < count; i++) {
+		result[i] = KVS_RESULT_MISSING;
+		if (!fault_hits(sim, FAULT_HIDE))
+			faulty->inner->ops->lock(faulty->inner, &key[i], 1, &result[i]);
+		if (result[i] == KVS_RESULT_DONE)
+			sim->locker.kept[oracle_page(&sim->oracle, &key[i])]++;
+	}
+	return 0;
+}
+
+static void faulty_unlock(struct kvs_store *store, const struct kvs_key *key, uint32_t count)
+{
+	struct faulty_store *const faulty = of(store);
+	struct sim *const          sim = faulty->sim;
+	uint32_t                   i;
+
+	for (i = 0; i < count; i++) {
+		const uint32_t page = oracle_page(&sim->oracle, &key[i]);
+
+		if (sim->locker.kept[page]-- == 0)
+			FAIL("locks-home", "page %u is unlocked once too often", page);
+		faulty->inner->ops->unlock(faulty->inner, &key[i], 1);
+	}
+}
+
 const struct kvs_store_ops faulty_store_ops = {
-	.name = "faulty", .exists = faulty_exists, .get = faulty_get, .put = faulty_put
+	.name = "faulty", .exists = faulty_exists, .get = faulty_get, .put = faulty_put,
+	.lock = faulty_lock, .unlock = faulty_unlock
 };

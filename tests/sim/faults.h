@@ -16,6 +16,7 @@
 
 #define FAULTS(X) \
 	X(FAULT_DELAY, "delay")       /* something takes many ticks */ \
+	X(FAULT_OUTAGE, "outage")     /* every store call fails, for many ticks */ \
 	X(FAULT_CALL, "call")         /* a store call returns an error: nothing was done */ \
 	X(FAULT_GET, "get")           /* a key's get fails */ \
 	X(FAULT_PUT, "put")           /* a key's put fails */ \
@@ -41,6 +42,7 @@ struct sim;
 
 struct faults {
 	uint32_t weight[FAULT_COUNT]; /* of 1024 */
+	uint64_t away_until;          /* tick at which the present outage ends */
 	bool     stopped;
 };
 
@@ -56,6 +58,9 @@ void faults_draw(struct sim *sim);
 
 /* Whether this fault happens now. */
 bool fault_hits(struct sim *sim, enum fault fault);
+
+/* Whether the store is away; an outage may begin here. */
+bool fault_away(struct sim *sim);
 
 /* What a store of no manners leaves in a span: rows that name the op. */
 void fault_scribble(uint64_t op_id, const struct kvs_span *span);

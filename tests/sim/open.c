@@ -66,8 +66,14 @@ static void must(struct sim *sim, int rc, const struct kvs_error *error)
 
 static void open_system(struct sim *sim)
 {
+	const uint32_t           cooldown = draw(sim, 1, 40);
 	const struct exec_limits limits = { .outstanding_max = draw(sim, 1, 10),
-					    .queue_max = draw(sim, 1, 4) };
+					    .queue_max = draw(sim, 1, 4),
+					    .bytes_max = { [EXEC_GET] = BLOCK_BYTES * draw(sim, 0, 4),
+							   [EXEC_PUT] = BLOCK_BYTES *
+									draw(sim, 0, 4) },
+					    .cooldown_min_ns = cooldown,
+					    .cooldown_max_ns = cooldown * draw(sim, 1, 8) };
 	const uint32_t           host_blocks = sim->options.coord.host_blocks;
 	char                     spec[32];
 	struct kvs_error         error;
@@ -86,6 +92,7 @@ static void open_system(struct sim *sim)
 	sim->store.sim = sim;
 	must(sim, exec_core_open(&sim->exec, &limits, &error), &error);
 	must(sim, sched_open(&sim->options, &sim->host, &sim->sched, &error), &error);
+	locker_open(sim);
 }
 
 void sim_open(struct sim *sim, uint64_t seed, uint64_t steps, bool loud, struct covers *covers)
@@ -111,6 +118,7 @@ void sim_close(struct sim *sim)
 {
 	sched_close(sim->sched);
 	exec_core_close(&sim->exec);
+	locker_close(sim);
 	(void)sim->store.inner->ops->close(sim->store.inner);
 	free(sim->device);
 	arena_close(sim->arena);

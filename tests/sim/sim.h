@@ -4,8 +4,9 @@
  *
  *   engine.c   clients that submit and abort, the round of the scheduler, forward passes
  *   actors.c   executor workers, copy fences, a store's late writes and retirement notices
+ *   locker.c   a second user of the store, with an executor of its own: it locks and unlocks
  *   faults.c   the store, as bad as the swarm wants it
- *   check.c    the invariants, after every step
+ *   check.c    the invariants, after every step; check_exec.c those of executors
  *
  * sched, transfer, coord, match, tier, exec/core, exec/run, arena and the mem store are the
  * product's own, unchanged.  Here an act ends before the next begins; what would be a thread or a
@@ -39,7 +40,9 @@
 	X(requests) X(refused_requests) X(aborts) X(restored_device) X(restored_host) \
 	X(restored_store) X(recomputed) X(ready) X(deadlines) X(detached_gets) X(refused_ops) \
 	X(puts) X(gets) X(evictions) X(late_writes) X(late_reads) X(notices) \
-	X(standing_quarantines)
+	X(standing_quarantines) X(outages) X(cooldown_refusals) X(probes) X(stale_successes) \
+	X(recoveries) X(locks) X(lock_refusals) X(lock_cancels) X(unlocks) X(unlocks_when_full) \
+	X(unlocks_told)
 
 struct covers {
 #define COVER(name) uint64_t name;
@@ -74,12 +77,60 @@ struct sim_request {
 	uint32_t table[PAGES_MAX];
 };
 
+/*
+ * What the world knows of a store's health, from one executor's jobs: whether somebody has asked it,
+ * with success, since it last failed.
+ */
+struct sim_health {
+	uint64_t epoch;     /* outages seen */
+	uint64_t fell_step; /* of the last one */
+	uint64_t fell_tick;
+	bool     proven;    /* a job begun after it came back well */
+	uint64_t probe;     /* the op that was taken while the store was held for down */
+};
+
 struct sim_worker {
 	enum exec_class class;
+	uint64_t    taken_step;
 	bool        busy;
 	uint32_t    job;
 	struct op   op;
 	struct fact fact;
+	struct exec_report report;
+};
+
+#define LOCK_OPS   4u
+#define LOCK_KEYS  4u
+#define LOCK_WORKERS 2u
+
+struct sim_lock_op {
+	uint64_t       op_id; /* 0: free */
+	uint32_t       key_count;
+	uint32_t       pages[LOCK_KEYS];
+	struct kvs_key keys[LOCK_KEYS];
+};
+
+struct sim_lock_worker {
+	bool               busy;
+	uint32_t           job;
+	uint64_t           taken_step;
+	struct fact        fact;
+	struct exec_report report;
+	struct kvs_key     told[LOCK_KEYS]; /* on their way to the store */
+	uint32_t           told_count;
+};
+
+/* Who locks pages of the store and unlocks them, and what is known of it apart from the rooms. */
+struct sim_locker {
+	struct exec_core       exec;
+	struct sim_health      health;
+	struct sim_lock_op     ops[LOCK_OPS];
+	struct sim_lock_worker workers[LOCK_WORKERS];
+	uint64_t               next_op;
+	uint64_t               act_every;
+	uint32_t               promised[PAGE_END]; /* by a fact that was not polled yet */
+	uint32_t               held[PAGE_END];     /* granted by a fact, not given back */
+	uint32_t               kept[PAGE_END];     /* locks of the store */
 };
 
 struct sim {
@@ -93,6 +144,8 @@ struct sim {
 	uint8_t             *device; /* Device blocks in a row */
 	struct faulty_store  store;
 	struct exec_core     exec;
+	struct sim_health    health;
+	struct sim_locker    locker;
 	struct sched        *sched;
 	struct sim_worker    workers[EXEC_CLASS_COUNT * WORKERS_MAX];
 	uint32_t             workers_each;
@@ -127,6 +180,11 @@ void actors_copy(struct sim *sim, uint32_t tier_ticket);
 /* Faults have stopped: who kept silent about retirement may speak now. */
 void actors_speak(struct sim *sim);
 
+/* The locker's own sizes and first event; its system is gone. */
+void locker_open(struct sim *sim);
+void locker_close(struct sim *sim);
+bool locker_at_rest(const struct sim *sim);
+
 /* A short time, or with FAULT_DELAY a long one. */
 uint64_t sim_delay(struct sim *sim, uint64_t most);
 
@@ -146,6 +204,17 @@ struct sim_op *ledger_find(struct sim *sim, uint64_t op_id);
 struct sim_op *ledger_add(struct sim *sim, const struct op *op);
 /* The transfer room's ticket of an op in flight. */
 const struct ticket *sim_ticket(const struct sim *sim, uint64_t op_id);
+
+/* An executor took an op: was_up says what it held the store for, before. */
+void watch_taken(struct sim *sim, struct sim_health *health, const struct exec_core *exec,
+		 uint64_t op_id, bool was_up);
+/* An executor has heard what a job, begun at a step, says of the store. */
+void watch_evidence(struct sim *sim, struct sim_health *health, const struct exec_core *exec,
+		    uint64_t taken_step, enum exec_evidence evidence);
+void check_health(struct sim *sim, const struct sim_health *health, const struct exec_core *exec);
+void check_locks(struct sim *sim);
+/* The locker has ended: nothing is locked, and nobody waits to be told. */
+void check_locks_rest(struct sim *sim);
 
 /* A fact is delivered. */
 void check_fact(struct sim *sim, const struct fact *fact);

@@ -76,7 +76,7 @@ static void finish(struct exec_core *core, uint32_t job, bool retired)
 
 	fact_init(&fact, &core->jobs[job].op);
 	fact.retired = retired;
-	exec_core_finish(core, job, &fact);
+	exec_core_finish(core, job, &fact, &(struct exec_report){ 0 }, 0);
 	exec_core_audit(core);
 }
 
@@ -214,7 +214,7 @@ static void A5_3_a_cancelled_op_is_in_the_next_poll_and_inert(void **state)
 
 	submit(core, 1, OP_GET, 0);
 	submit(core, 2, OP_GET, 0);
-	exec_core_cancel(core, 1);
+	exec_core_cancel(core, 1, 0);
 	exec_core_audit(core);
 	assert_int_equal(poll_facts(core, facts), 1);
 	assert_int_equal(facts[0].op_id, 1);
@@ -237,10 +237,10 @@ static void A5_3_a_cancel_is_not_retirement_of_what_runs(void **state)
 
 	submit(core, 1, OP_GET, 0);
 	job = exec_core_take(core, EXEC_GET);
-	exec_core_cancel(core, 1);
+	exec_core_cancel(core, 1, 0);
 	assert_int_equal(poll_facts(core, facts), 0);
 	finish(core, job, true);
-	exec_core_cancel(core, 1);
+	exec_core_cancel(core, 1, 0);
 	assert_int_equal(poll_facts(core, facts), 1);
 	assert_int_equal(facts[0].reason, OP_REASON_NONE);
 	assert_int_equal(core->counters[EXEC_CANCELLED], 0);
@@ -257,10 +257,10 @@ static void A1_14_a_cancel_takes_no_place_and_has_no_fact(void **state)
 	submit(core, 4, OP_PUT, 0);
 	submit(core, 5, OP_QUERY, 0);
 	assert_int_equal(submit(core, 6, OP_QUERY, 0), KVS_E_FULL);
-	exec_core_cancel(core, 6);
-	exec_core_cancel(core, 99);
+	exec_core_cancel(core, 6, 0);
+	exec_core_cancel(core, 99, 0);
 	assert_int_equal(poll_facts(core, facts), 0);
-	exec_core_cancel(core, 4);
+	exec_core_cancel(core, 4, 0);
 	assert_int_equal(poll_facts(core, facts), 1);
 	assert_int_equal(facts[0].op_id, 4);
 }
@@ -338,14 +338,18 @@ static void A5_2_pressure_is_queued_jobs_their_payload_and_the_oldest_age(void *
 
 	/* A running job is not queued, but it ages until its fact, whoever gave up on it. */
 	job = exec_core_take(core, EXEC_QUERY);
-	exec_core_cancel(core, 1);
+	exec_core_cancel(core, 1, 0);
 	check_pressure(core, 500, 2, 2 * KEYS * BLOCK_BYTES, 400);
 	finish(core, job, true);
 	check_pressure(core, 500, 2, 2 * KEYS * BLOCK_BYTES, 300);
-	exec_core_cancel(core, 2);
+	exec_core_cancel(core, 2, 0);
 	check_pressure(core, 500, 1, KEYS * BLOCK_BYTES, 200);
+	/* What has not retired counts as running until its notice, delivered or not. */
 	run(core, EXEC_PUT, false);
-	check_pressure(core, 600, 0, 0, 0);
+	check_pressure(core, 600, 0, 0, 300);
+	check_pressure(core, 700, 0, 0, 400);
+	assert_int_equal(exec_core_notice(core, &(struct retirement_notice){ 3 }), 0);
+	check_pressure(core, 700, 0, 0, 0);
 }
 
 static void A5_2_rows_of_other_owners_are_no_payload(void **state)
@@ -399,7 +403,7 @@ static void finish_with_the_fact_of_another(void *arg)
 	struct fact fact = { .op_id = 6 };
 
 	submit(arg, 5, OP_GET, 0);
-	exec_core_finish(arg, exec_core_take(arg, EXEC_GET), &fact);
+	exec_core_finish(arg, exec_core_take(arg, EXEC_GET), &fact, &(struct exec_report){ 0 }, 0);
 }
 
 static void lose_count_of_the_stuck(void *arg)

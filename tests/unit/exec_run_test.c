@@ -100,12 +100,12 @@ static struct op op_of(enum op_kind kind, uint32_t key_count)
 	return op;
 }
 
-static struct fact run(struct script *script, const struct op *op, struct exec_moved *ret_moved)
+static struct fact run(struct script *script, const struct op *op, struct exec_report *ret_report)
 {
 	struct fact fact;
 
 	memset(&fact, 0xff, sizeof(fact));
-	exec_run(&script->store, op, &fact, ret_moved);
+	exec_run(&script->store, op, &fact, ret_report);
 	assert_int_equal(fact_check(&fact, op, NULL), 0);
 	return fact;
 }
@@ -154,9 +154,9 @@ static const struct row_case row_cases[] = {
 
 static void each_answer_becomes_its_row(void **state)
 {
-	struct script     script;
-	struct exec_moved moved;
-	size_t            i;
+	struct script      script;
+	struct exec_report report;
+	size_t             i;
 
 	(void)state;
 	script_init(&script);
@@ -167,28 +167,29 @@ static void each_answer_becomes_its_row(void **state)
 
 		script.call_count = 0;
 		script.answer[0] = row->answer;
-		fact = run(&script, &op, &moved);
+		fact = run(&script, &op, &report);
 		assert_int_equal(bits_test(fact.ok.words, 0), row->ok);
 		assert_int_equal(bits_test(fact.object_fault.words, 0), row->fault);
 		assert_int_equal(bits_test(fact.read_here.words, 0), row->read_here);
 		assert_int_equal(fact.reason, row->reason);
 		assert_true(fact.retired);
-		assert_memory_equal(&moved, &row->moved, sizeof(moved));
+		assert_memory_equal(&report.moved, &row->moved, sizeof(report.moved));
+		assert_int_equal(fact.moved_bytes, report.moved.get_bytes + report.moved.put_bytes);
 	}
 }
 
 static void the_worst_row_gives_the_reason(void **state)
 {
-	struct script     script;
-	struct exec_moved moved;
-	const struct op   op = op_of(OP_GET, 3);
-	struct fact       fact;
+	struct script      script;
+	struct exec_report report;
+	const struct op    op = op_of(OP_GET, 3);
+	struct fact        fact;
 
 	(void)state;
 	script_init(&script);
 	script.answer[0] = KVS_RESULT_CORRUPT;
 	script.answer[1] = KVS_RESULT_MISSING;
-	fact = run(&script, &op, &moved);
+	fact = run(&script, &op, &report);
 	assert_int_equal(fact.reason, OP_REASON_CORRUPT);
 	assert_int_equal(bits_count(fact.ok.words, 3), 1);
 	assert_int_equal(bits_count(fact.object_fault.words, 3), 2);
@@ -196,15 +197,15 @@ static void the_worst_row_gives_the_reason(void **state)
 
 static void rows_of_other_owners_succeed_without_a_store_call(void **state)
 {
-	struct script     script;
-	struct exec_moved moved;
-	struct op         op = op_of(OP_GET, 6);
-	struct fact       fact;
+	struct script      script;
+	struct exec_report report;
+	struct op          op = op_of(OP_GET, 6);
+	struct fact        fact;
 
 	(void)state;
 	script_init(&script);
 	op.owned = (struct op_mask){ 0 };
-	fact = run(&script, &op, &moved);
+	fact = run(&script, &op, &report);
 	assert_int_equal(script.call_count, 0);
 	assert_int_equal(bits_prefix(fact.ok.words, 6), 6);
 	assert_true(fact.retired);
@@ -218,7 +219,7 @@ static void rows_of_other_owners_succeed_without_a_store_call(void **state)
 	bits_set(op.owned.words, 2);
 	bits_set(op.owned.words, 4);
 	script.answer[1] = script.answer[2] = script.answer[4] = KVS_RESULT_MISSING;
-	fact = run(&script, &op, &moved);
+	fact = run(&script, &op, &report);
 	assert_int_equal(script.call_count, 2);
 	assert_int_equal(script.first[0], 1);
 	assert_int_equal(script.count[0], 2);
@@ -227,59 +228,59 @@ static void rows_of_other_owners_succeed_without_a_store_call(void **state)
 	assert_int_equal(fact.ok.words[0], 0x29);
 	assert_int_equal(fact.object_fault.words[0], 0x16);
 	assert_int_equal(fact.read_here.words[0], 0x16);
-	assert_int_equal(moved.get_bytes, 0);
+	assert_int_equal(report.moved.get_bytes, 0);
 }
 
 static void a_long_op_is_cut_into_calls_that_cover_it_once(void **state)
 {
-	struct script     script;
-	struct exec_moved moved;
-	const struct op   op = op_of(OP_PUT, KEYS);
-	struct fact       fact;
-	uint32_t          covered = 0;
-	uint32_t          i;
+	struct script      script;
+	struct exec_report report;
+	const struct op    op = op_of(OP_PUT, KEYS);
+	struct fact        fact;
+	uint32_t           covered = 0;
+	uint32_t           i;
 
 	(void)state;
 	script_init(&script);
-	fact = run(&script, &op, &moved);
+	fact = run(&script, &op, &report);
 	for (i = 0; i < script.call_count; i++) {
 		assert_int_equal(script.first[i], covered);
 		covered += script.count[i];
 	}
 	assert_int_equal(covered, KEYS);
 	assert_int_equal(bits_prefix(fact.ok.words, KEYS), KEYS);
-	assert_int_equal(moved.put_keys, KEYS);
+	assert_int_equal(report.moved.put_keys, KEYS);
 }
 
 static void one_call_that_did_not_retire_leaves_the_op_unretired(void **state)
 {
-	struct script     script;
-	struct exec_moved moved;
-	const struct op   op = op_of(OP_GET, KEYS);
-	uint32_t          call_count, i;
+	struct script      script;
+	struct exec_report report;
+	const struct op    op = op_of(OP_GET, KEYS);
+	uint32_t           call_count, i;
 
 	(void)state;
 	script_init(&script);
-	assert_true(run(&script, &op, &moved).retired);
+	assert_true(run(&script, &op, &report).retired);
 	call_count = script.call_count;
 	assert_true(call_count > 1);
 	for (i = 1; i <= call_count; i++) {
 		script.call_count = 0;
 		script.unretired_call = i;
-		assert_false(run(&script, &op, &moved).retired);
+		assert_false(run(&script, &op, &report).retired);
 	}
 }
 
 static void A5_5_a_call_that_says_nothing_of_its_spans_has_not_retired(void **state)
 {
-	struct script     script;
-	struct exec_moved moved;
-	const struct op   op = op_of(OP_GET, 2);
+	struct script      script;
+	struct exec_report report;
+	const struct op    op = op_of(OP_GET, 2);
 
 	(void)state;
 	script_init(&script);
 	script.silent = true;
-	assert_false(run(&script, &op, &moved).retired);
+	assert_false(run(&script, &op, &report).retired);
 }
 
 /* The results that a failed call leaves behind mean nothing; what it says of the spans does. */
@@ -287,7 +288,7 @@ static void A5_5_a_failed_call_leaves_its_rows_unknown_and_its_retirement_as_giv
 {
 	static const enum op_kind kinds[] = { OP_GET, OP_PUT };
 	struct script             script;
-	struct exec_moved         moved;
+	struct exec_report        report;
 	size_t                    i;
 
 	(void)state;
@@ -299,27 +300,27 @@ static void A5_5_a_failed_call_leaves_its_rows_unknown_and_its_retirement_as_giv
 
 		script.call_count = 0;
 		script.retired = i % 2;
-		fact = run(&script, &op, &moved);
+		fact = run(&script, &op, &report);
 		assert_int_equal(bits_count(fact.ok.words, 2), 0);
 		assert_int_equal(bits_count(fact.object_fault.words, 2), 0);
 		assert_int_equal(bits_count(fact.read_here.words, 2), 0);
 		assert_int_equal(fact.reason, OP_REASON_BACKEND);
 		assert_int_equal(fact.retired, script.retired);
-		assert_memory_equal(&moved, &(struct exec_moved){ 0 }, sizeof(moved));
+		assert_memory_equal(&report.moved, &(struct exec_moved){ 0 }, sizeof(report.moved));
 	}
 }
 
 static void A5_5_a_query_touches_no_payload_so_it_has_always_retired(void **state)
 {
-	struct script     script;
-	struct exec_moved moved;
-	const struct op   op = op_of(OP_QUERY, 2);
-	struct fact       fact;
+	struct script      script;
+	struct exec_report report;
+	const struct op    op = op_of(OP_QUERY, 2);
+	struct fact        fact;
 
 	(void)state;
 	script_init(&script);
 	script.rc = -EIO;
-	fact = run(&script, &op, &moved);
+	fact = run(&script, &op, &report);
 	assert_true(fact.retired);
 	assert_int_equal(bits_count(fact.ok.words, 2), 0);
 	assert_int_equal(fact.reason, OP_REASON_BACKEND);
@@ -339,9 +340,9 @@ static void A5_5_a_malformed_answer_is_no_answer(void **state)
 		      { OP_PUT, KVS_RESULT_MISSING },  { OP_PUT, KVS_RESULT_CORRUPT },
 		      { OP_PUT, 99 },                  { OP_QUERY, KVS_RESULT_EXISTS },
 		      { OP_QUERY, KVS_RESULT_CORRUPT } };
-	struct script     script;
-	struct exec_moved moved;
-	size_t            i;
+	struct script      script;
+	struct exec_report report;
+	size_t             i;
 
 	(void)state;
 	script_init(&script);
@@ -352,22 +353,22 @@ static void A5_5_a_malformed_answer_is_no_answer(void **state)
 		script.call_count = 0;
 		script.answer[0] = (enum kvs_result)cases[i / 2].answer;
 		script.failures_retire = i % 2;
-		fact = run(&script, &op, &moved);
+		fact = run(&script, &op, &report);
 		assert_int_equal(bits_count(fact.ok.words, 1), 0);
 		assert_int_equal(bits_count(fact.object_fault.words, 1), 0);
 		assert_int_equal(bits_count(fact.read_here.words, 1), 0);
 		assert_int_equal(fact.reason, OP_REASON_BACKEND);
 		assert_int_equal(fact.retired, script.failures_retire || op.kind == OP_QUERY);
-		assert_memory_equal(&moved, &(struct exec_moved){ 0 }, sizeof(moved));
+		assert_memory_equal(&report.moved, &(struct exec_moved){ 0 }, sizeof(report.moved));
 	}
 }
 
 static void run_a_cancel(void *arg)
 {
-	const struct op   op = op_of(OP_CANCEL, 1);
-	struct exec_moved moved;
+	const struct op    op = op_of(OP_CANCEL, 1);
+	struct exec_report report;
 
-	run(arg, &op, &moved);
+	run(arg, &op, &report);
 }
 
 static void A1_14_a_cancel_never_reaches_a_store(void **state)

@@ -219,7 +219,7 @@ static void a_query_answers_with_its_reason_when_nothing_was_found(void **state)
 	} cases[] = { { OP_REASON_NONE, TRANSFER_MISS },
 		      { OP_REASON_MISS, TRANSFER_MISS },
 		      { OP_REASON_BACKEND, TRANSFER_BACKEND },
-		      { OP_REASON_HEALTH, TRANSFER_REFUSED },
+		      { OP_REASON_HEALTH, TRANSFER_COOLDOWN },
 		      { OP_REASON_QUEUE, TRANSFER_REFUSED },
 		      { OP_REASON_CLOSED, TRANSFER_REFUSED },
 		      { OP_REASON_QUARANTINE, TRANSFER_QUARANTINE } };

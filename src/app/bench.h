@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Benches: each is a command of its own, `kvstrata bench NAME`, in bench_NAME.c; the table in
+ * cmd_bench.c lists them.
+ *
+ * A figure is the median of several runs.  Each bench prints a table for people, or with --json what
+ * a machine wants; none has a time limit, and none fails because a figure is low.
+ */
+#ifndef APP_BENCH_H
+#define APP_BENCH_H
+
+#include "app/app.h"
+
+/* A bound on --runs, so that figures of all runs fit beside each other. */
+#define BENCH_RUNS_MAX 101
+
+extern const struct app_command bench_exec_command;
+
+/* The middle one of count figures, which it sorts; count >= 1. */
+double bench_median(double *figures, uint32_t count);
+
+#endif

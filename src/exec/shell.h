@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The shell's own shape, shared by exec.c, which callers enter, and work.c, where workers live.
+ * Private to the room.
+ *
+ * `ready` is the word that a spinning poller watches.  A worker sets it after it has dropped the
+ * lock, so that the poller who sees it finds the lock free; exec_poll() clears it under the lock, so
+ * no fact that came later is forgotten.  It may be set when nothing waits: a hint.
+ */
+#ifndef EXEC_SHELL_H
+#define EXEC_SHELL_H
+
+#include <stdatomic.h>
+
+#include "exec/async.h"
+#include "exec/exec.h"
+#include "os/os.h"
+
+struct worker {
+	struct exec    *exec;
+	enum exec_class class;
+	uint32_t        lane;  /* its number */
+	struct async   *async; /* of a store that is asynchronous; NULL otherwise */
+	pthread_t       thread;
+};
+
+struct exec {
+	struct kvs_store *store;
+	bool              one_thread;
+	void            (*notify)(void *arg);
+	void             *notify_arg;
+	int               event_fd;
+	uint32_t          worker_count; /* threads not yet joined */
+	struct worker     workers[EXEC_WORKERS_MAX];
+	struct os_mutex   calls; /* one_thread: held across each call of the store; before lock */
+	_Atomic bool      ready;
+
+	struct os_mutex   lock; /* protects all below; a leaf; never held across a store call */
+	struct os_cond    work[EXEC_CLASS_COUNT];
+	struct os_cond    gone; /* a worker left */
+	struct exec_core  core;
+	bool              closing;
+	bool              armed;    /* somebody sleeps, or is about to, on the descriptor */
+	uint32_t          alive;    /* workers */
+	struct exec_stats stats;
+	uint32_t          busy[EXEC_CLASS_COUNT];       /* workers with a job */
+	uint64_t          busy_since[EXEC_CLASS_COUNT]; /* when the first of them began */
+};
+
+/* A worker's thread; the argument is its struct worker. */
+void *exec_work(void *worker);
+
+/* With the lock: facts are ready.  Drops it to say so, and takes it again. */
+void exec_announce(struct exec *exec);
+
+/* With the lock: tell the store of locks that it need not keep, if there are any.  Drops it for the call. */
+bool exec_tell_locks(struct exec *exec);
+
+#endif
