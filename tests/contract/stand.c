@@ -74,6 +74,8 @@ int stand_setup(void **state)
 		assert_true(directory_make(stand, "/tmp"));
 	if (stand->subject->plan)
 		write_plan(stand);
+	if (stand->subject->redis)
+		redis_start_in(&stand->redis, stand->directory);
 	guarded_open(&stand->guarded);
 	stand_open(stand);
 	*state = stand;
@@ -87,6 +89,8 @@ int stand_teardown(void **state)
 	if (stand->store)
 		stand_close(stand);
 	guarded_close(&stand->guarded);
+	if (stand->subject->redis)
+		redis_stop(&stand->redis);
 	nftw(stand->directory, remove_entry, 4, FTW_DEPTH | FTW_PHYS);
 	*state = (void *)stand->subject;
 	free(stand);

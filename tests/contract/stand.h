@@ -18,6 +18,7 @@
 #include <kvstrata/store.h>
 
 #include "guarded.h"
+#include "redis.h"
 
 #define BATCH_MAX 32u
 
@@ -26,6 +27,7 @@ struct subject {
 	const char *spec;  /* "@" stands for a directory of its own */
 	const char *plan;  /* written to @/plan.json; NULL: none */
 	bool        keeps; /* what is put can be got */
+	bool        redis; /* of a server that listens on @/socket */
 };
 
 extern const struct subject subjects[];
@@ -38,6 +40,7 @@ struct stand {
 	struct kvs_store     *store;
 	struct kvs_store_info info; /* as it was opened */
 	struct guarded        guarded;
+	struct redis          redis; /* running when the subject wants one */
 };
 
 /* cmocka's: *state is a subject before, a stand between, a subject after. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "redis.h"
+#include "client.h"
 #include "scripted.h"
 
 static struct redis  redis;

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "os/os.h"
-#include "redis.h"
+#include "client.h"
 
 /* No test's measure: only what a machine that is stuck would not reach. */
 #define ATTEMPTS 10000000u

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "os/os.h"
-#include "redis.h"
+#include "client.h"
 
 #define BLOCK (1u << 20)
 

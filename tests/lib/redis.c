@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,7 +107,7 @@ static bool wait_ready(struct redis *redis)
 			return false;
 		used += (size_t)done;
 		text[used] = '\0';
-		if (strstr(text, "Ready to accept connections"))
+		if (strstr(text, "eady to accept connections"))
 			return true;
 	}
 	return false;
@@ -172,6 +171,22 @@ void redis_restart(struct redis *redis)
 	KVS_PANIC("redis-server does not come back on port %s", redis->port);
 }
 
+static void place(struct redis *redis)
+{
+	snprintf(redis->socket, sizeof(redis->socket), "%s/socket", redis->directory);
+	snprintf(redis->authority, sizeof(redis->authority), "%s/ca.pem", redis->directory);
+	snprintf(redis->port, sizeof(redis->port), "0");
+}
+
+void redis_start_in(struct redis *redis, const char *directory)
+{
+	*redis = (struct redis){ .is_guest = true };
+	snprintf(redis->directory, sizeof(redis->directory), "%s", directory);
+	place(redis);
+	spawn(redis);
+	KVS_ASSERT(wait_ready(redis));
+}
+
 void redis_start(struct redis *redis)
 {
 	int i;
@@ -179,8 +194,7 @@ void redis_start(struct redis *redis)
 	*redis = (struct redis){ .has_ipv6 = has_ipv6() };
 	snprintf(redis->directory, sizeof(redis->directory), "/tmp/kvstrata-redis-XXXXXX");
 	KVS_ASSERT(mkdtemp(redis->directory));
-	snprintf(redis->socket, sizeof(redis->socket), "%s/socket", redis->directory);
-	snprintf(redis->authority, sizeof(redis->authority), "%s/ca.pem", redis->directory);
+	place(redis);
 	redis->has_tls = make_certificates(redis->directory);
 	for (i = 0; i < TRIES; i++) {
 		snprintf(redis->port, sizeof(redis->port), "%d", free_port());
@@ -197,44 +211,6 @@ void redis_stop(struct redis *redis)
 {
 	if (redis->pid > 0)
 		redis_kill(redis);
-	run_program((char *[]){ "rm", "-r", redis->directory, NULL });
-}
-
-redisContext *redis_client(const struct redis *redis)
-{
-	redisContext *client = redisConnectUnix(redis->socket);
-
-	KVS_ASSERT(client && !client->err);
-	return client;
-}
-
-static redisReply *do_list(redisContext *client, const char *format, va_list list)
-{
-	redisReply *reply = redisvCommand(client, format, list);
-
-	if (!reply)
-		KVS_PANIC("%s: %s", format, client->errstr);
-	if (reply->type == REDIS_REPLY_ERROR)
-		KVS_PANIC("%s: %s", format, reply->str);
-	return reply;
-}
-
-redisReply *redis_do(redisContext *client, const char *format, ...)
-{
-	va_list     list;
-	redisReply *reply;
-
-	va_start(list, format);
-	reply = do_list(client, format, list);
-	va_end(list);
-	return reply;
-}
-
-void redis_run(redisContext *client, const char *format, ...)
-{
-	va_list list;
-
-	va_start(list, format);
-	freeReplyObject(do_list(client, format, list));
-	va_end(list);
+	if (!redis->is_guest)
+		run_program((char *[]){ "rm", "-r", redis->directory, NULL });
 }
