@@ -35,9 +35,10 @@ static void finished(struct adapter *adapter, const struct task *task)
 
 	adapter->stats.finished[task->kind]++;
 	adapter->stats.moved_bytes[task->kind] += bytes;
-	if (bytes > 0)
+	if (bytes > 0) {
 		histogram_add(&adapter->throughput[task->kind],
 			      (uint64_t)((double)bytes * 1e9 / (double)took_ns));
+	}
 	os_eventfd_signal(adapter->fds[task->kind]);
 }
 
@@ -80,10 +81,11 @@ static int check(const struct adapter_options *options, struct kvs_error *err)
 	int                      kind;
 
 	for (kind = 0; kind < TASK_KIND_COUNT; kind++) {
-		if (options->op_max[kind] == 0 || options->op_max[kind] > ADAPTER_OPS_MAX)
+		if (options->op_max[kind] == 0 || options->op_max[kind] > ADAPTER_OPS_MAX) {
 			return err_set(err, KVS_E_INVALID,
 				       "adapter %s ops: %u is out of range; use 1 to %u",
 				       names[kind], options->op_max[kind], ADAPTER_OPS_MAX);
+		}
 	}
 	return 0;
 }
@@ -108,13 +110,15 @@ static int open_parts(struct adapter *adapter, struct kvs_store *store,
 
 	for (kind = 0; kind < TASK_KIND_COUNT; kind++) {
 		adapter->fds[kind] = os_eventfd();
-		if (adapter->fds[kind] < 0)
+		if (adapter->fds[kind] < 0) {
 			return err_set(err, adapter->fds[kind], "adapter: no event descriptor: %s",
 				       kvs_strerror(adapter->fds[kind]));
+		}
 	}
-	if (tasks_open(&adapter->tasks, options->op_max) < 0)
+	if (tasks_open(&adapter->tasks, options->op_max) < 0) {
 		return err_set(err, -ENOMEM, "adapter: no memory for %u, %u and %u ops",
 			       options->op_max[0], options->op_max[1], options->op_max[2]);
+	}
 	exec.notify = facts_wait;
 	exec.notify_arg = adapter;
 	return exec_open(store, &exec, &adapter->exec, err);

@@ -119,9 +119,10 @@ static void own_each_key_once(struct tasks *tasks, uint32_t task)
 		const struct op *const op = &tasks->parts[slot].op;
 
 		for (i = 0; i < op->key_count; i++) {
-			if (bits_test(op->owned.words, i))
+			if (bits_test(op->owned.words, i)) {
 				map_remove(once, map_hash(once, &op->keys[i]),
 					   slot * OP_KEYS_MAX + i);
+			}
 		}
 	}
 }

@@ -42,12 +42,13 @@ static int run(int argc, char **argv)
 	nearest_init(&nearest, argv[1]);
 	for (i = 0; benches[i]; i++)
 		nearest_offer(&nearest, benches[i]->name + strlen(bench_command.name) + 1);
-	if (nearest.best[0])
+	if (nearest.best[0]) {
 		err_set(&err, KVS_E_INVALID, "\"%.64s\" is not a bench; did you mean %s?", argv[1],
 			nearest.best);
-	else
+	} else {
 		err_set(&err, KVS_E_INVALID,
 			"\"%.64s\" is not a bench; kvstrata bench --help lists them", argv[1]);
+	}
 	return app_fail(bench_command.name, &err);
 }
 

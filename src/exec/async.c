@@ -66,11 +66,12 @@ static bool submit_batch(struct async *async, struct async_job *job, uint32_t fi
 	uint32_t               i;
 	int                    taken;
 
-	for (i = 0; i < count; i++)
+	for (i = 0; i < count; i++) {
 		io[i] = (struct kvs_io){ .cookie = cookie_of(async, job, first + i),
 					 .is_put = op->kind == OP_PUT,
 					 .key = &op->keys[first + i],
 					 .span = op->spans[first + i] };
+	}
 	taken = async->store->ops->submit(async->store, async->lane, io, count);
 	if (taken < 0) {
 		/* It has none of them, so nothing touches their spans. */

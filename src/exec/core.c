@@ -9,19 +9,22 @@
 
 static int check_limits(const struct exec_limits *limits, struct kvs_error *err)
 {
-	if (limits->outstanding_max == 0 || limits->queue_max == 0)
+	if (limits->outstanding_max == 0 || limits->queue_max == 0) {
 		return err_set(err, KVS_E_INVALID,
 			       "executor limits: 0 is not allowed; use at least 1");
-	if (limits->lock_max > EXEC_LOCKS_MAX)
+	}
+	if (limits->lock_max > EXEC_LOCKS_MAX) {
 		return err_set(err, KVS_E_INVALID,
 			       "executor locks: %u are too many; the limit is %u", limits->lock_max,
 			       EXEC_LOCKS_MAX);
+	}
 	if (limits->cooldown_min_ns > limits->cooldown_max_ns ||
-	    (limits->cooldown_min_ns == 0) != (limits->cooldown_max_ns == 0))
+	    (limits->cooldown_min_ns == 0) != (limits->cooldown_max_ns == 0)) {
 		return err_set(err, KVS_E_INVALID,
 			       "executor cooldown: %llu to %llu ns is no range; use 1 or more, or 0 for both",
 			       (unsigned long long)limits->cooldown_min_ns,
 			       (unsigned long long)limits->cooldown_max_ns);
+	}
 	return 0;
 }
 
@@ -115,9 +118,10 @@ static int check_room(struct exec_core *core, const struct op *op, uint64_t now_
 	if (is_locking(op) && !locks_ask(&core->locks, op))
 		return refuse(core, EXEC_REFUSED_LOCKS, KVS_E_FULL);
 	if (!is_admitted(core, now_ns)) {
-		if (is_locking(op))
+		if (is_locking(op)) {
 			locks_settle(&core->locks, op, &(struct op_mask){ 0 },
 				     &(struct op_mask){ 0 });
+		}
 		return refuse(core, EXEC_REFUSED_HEALTH, KVS_E_HEALTH);
 	}
 	return 0;

@@ -20,16 +20,18 @@ static int check_workers(const struct exec_options *options, struct kvs_error *e
 	int      class;
 
 	for (class = 0; class < EXEC_CLASS_COUNT; class++) {
-		if (options->workers[class] == 0 || options->workers[class] > EXEC_WORKERS_MAX)
+		if (options->workers[class] == 0 || options->workers[class] > EXEC_WORKERS_MAX) {
 			return err_set(err, KVS_E_INVALID,
 				       "executor workers: %u is out of range; use 1 to %u a class",
 				       options->workers[class], EXEC_WORKERS_MAX);
+		}
 		total += options->workers[class];
 	}
-	if (total > EXEC_WORKERS_MAX)
+	if (total > EXEC_WORKERS_MAX) {
 		return err_set(err, KVS_E_INVALID,
 			       "executor workers: %u in all are too many; the limit is %u", total,
 			       EXEC_WORKERS_MAX);
+	}
 	return 0;
 }
 

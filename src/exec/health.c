@@ -63,10 +63,11 @@ void health_failure(struct health *health, uint64_t epoch, uint64_t now_ns)
 	KVS_ASSERT_CMP(epoch, <=, health->epoch);
 	if (epoch < health->epoch || health->state == HEALTH_DOWN)
 		return;
-	if (health->state == HEALTH_PROBING)
+	if (health->state == HEALTH_PROBING) {
 		cooldown_ns = health->cooldown_ns > health->cooldown_max_ns / 2
 				      ? health->cooldown_max_ns
 				      : 2 * health->cooldown_ns;
+	}
 	fall(health, cooldown_ns,
 	     cooldown_ns < UINT64_MAX - now_ns ? now_ns + cooldown_ns : UINT64_MAX);
 }

@@ -125,9 +125,10 @@ void locks_settle(struct locks *locks, const struct op *op, const struct op_mask
 	uint32_t row;
 
 	for (row = 0; row < op->key_count; row++) {
-		if (bits_test(op->owned.words, row))
+		if (bits_test(op->owned.words, row)) {
 			settle_one(locks, &op->keys[row], bits_test(granted->words, row),
 				   bits_test(kept->words, row));
+		}
 	}
 }
 

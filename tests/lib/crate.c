@@ -128,11 +128,12 @@ static int move(struct kvs_store *store, bool put, const struct kvs_key *key,
 	if (any(crate, key, count, CRATE_BREAKS))
 		return leave(crate, KVS_E_PROTO);
 	for (i = 0; i < count; i++) {
-		if (crate->fate[key[i].offset] == CRATE_CLINGS)
+		if (crate->fate[key[i].offset] == CRATE_CLINGS) {
 			result[i] = KVS_RESULT_FAILED;
-		else
+		} else {
 			result[i] = put ? put_one(crate, &key[i], &span[i]) :
 					  get_one(crate, &key[i], &span[i]);
+		}
 	}
 	return leave(crate, 0);
 }

@@ -26,9 +26,10 @@ static struct desk *start(bool locks, struct kvs_store *other, const struct adap
 		store = &desk->crate.store;
 	KVS_ASSERT(adapter_open(store, options, &desk->adapter, NULL) == 0);
 	desk->epoll_fd = os_epoll();
-	for (kind = 0; kind < TASK_KIND_COUNT; kind++)
+	for (kind = 0; kind < TASK_KIND_COUNT; kind++) {
 		KVS_ASSERT(os_epoll_add(desk->epoll_fd, adapter_fd(desk->adapter, kind),
 					(uint64_t)kind) == 0);
+	}
 	return desk;
 }
 

@@ -27,9 +27,10 @@ void watch_taken(struct sim *sim, struct sim_health *health, const struct exec_c
 	if (was_up)
 		return;
 	sim->covers->probes++;
-	if (health->probe != 0 && is_under_way(exec, health->probe))
+	if (health->probe != 0 && is_under_way(exec, health->probe)) {
 		FAIL("health", "op %" PRIu64 " is a probe, and op %" PRIu64 " still asks", op_id,
 		     health->probe);
+	}
 	if (sim->world.now - health->fell_tick < exec->limits.cooldown_min_ns)
 		FAIL("health", "op %" PRIu64 " is taken in the cooldown", op_id);
 	health->probe = op_id;
@@ -61,9 +62,10 @@ void check_health(struct sim *sim, const struct sim_health *health, const struct
 {
 	if (exec->health.epoch != health->epoch)
 		FAIL("health", "an outage began without a job");
-	if (exec->health.state == HEALTH_UP && health->epoch > 0 && !health->proven)
+	if (exec->health.state == HEALTH_UP && health->epoch > 0 && !health->proven) {
 		FAIL("health", "the store is held for up; since outage %" PRIu64 " nobody found it so",
 		     health->epoch);
+	}
 }
 
 /* --- locks ------------------------------------------------------------------------------------ */
@@ -94,9 +96,10 @@ void check_locks(struct sim *sim)
 		if (!is_there(sim, page))
 			FAIL("locks-home", "page %u is held, and has left the store", page);
 	}
-	if (held != locker->exec.locks.held)
+	if (held != locker->exec.locks.held) {
 		FAIL("locks-home", "%" PRIu64 " locks are held; the executor has %" PRIu64, held,
 		     locker->exec.locks.held);
+	}
 }
 
 void check_locks_rest(struct sim *sim)
@@ -104,12 +107,14 @@ void check_locks_rest(struct sim *sim)
 	const struct sim_locker *const locker = &sim->locker;
 	uint32_t                       page;
 
-	if (locker->exec.locks.slots.busy_count > 0 || locker->exec.slots.busy_count > 0)
+	if (locker->exec.locks.slots.busy_count > 0 || locker->exec.slots.busy_count > 0) {
 		FAIL("locks-home", "at rest %u keys and %u ops of the locker are left",
 		     locker->exec.locks.slots.busy_count, locker->exec.slots.busy_count);
+	}
 	for (page = 0; page < PAGE_END; page++) {
-		if (locker->kept[page] > 0)
+		if (locker->kept[page] > 0) {
 			FAIL("locks-home", "at rest the store keeps %u locks of page %u",
 			     locker->kept[page], page);
+		}
 	}
 }

@@ -58,9 +58,10 @@ static void finish(void *context, uint64_t number)
 	const struct sim_lock_op     *entry = find(sim, worker->fact.op_id);
 	uint32_t                      row;
 
-	if (!entry)
+	if (!entry) {
 		FAIL("one-done", "op %" PRIu64 " of the locker runs after its fact",
 		     worker->fact.op_id);
+	}
 	for (row = 0; row < entry->key_count; row++)
 		sim->locker.promised[entry->pages[row]] += bits_test(worker->fact.ok.words, row);
 	exec_core_finish(&sim->locker.exec, worker->job, &worker->fact, &worker->report,
@@ -191,9 +192,10 @@ static void collect(struct sim *sim)
 	for (i = 0; i < count; i++) {
 		struct sim_lock_op *const entry = find(sim, facts[i].op_id);
 
-		if (!entry)
+		if (!entry) {
 			FAIL("one-done", "op %" PRIu64 " of the locker is answered twice",
 			     facts[i].op_id);
+		}
 		for (row = 0; row < entry->key_count; row++) {
 			const bool ok = bits_test(facts[i].ok.words, row);
 

@@ -129,13 +129,10 @@ def trailing_blanks(file):
 
 CONTROL = re.compile(r"(\t+)(?:} )?(?:else\b|(?:if|for|while)\b ?\()")
 
-# These rooms and their tests have still to follow.
-UNBRACED = ("src/exec/", "src/store/", "tests/unit/exec_")
-
 
 def braces(file):
     """A body of several lines stands in braces, one statement or more."""
-    if not file.is_c or file.path.startswith(UNBRACED):
+    if not file.is_c:
         return
     lines = file.code_lines
     for start, line in enumerate(lines):
