@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The front door; meson.build is the building.  Every target installs what it lacks (packages.txt).
 
-QUICK = tidy unit model contract sim e2e peer
+QUICK = tidy unit model contract sim e2e peer fuzz
 
 ARGS  ?=
 SEEDS ?= 10000
