@@ -13,7 +13,8 @@ static const struct conf_option options[] = {
 	{ OPTION(replay_settings, trace), .type = CONF_TEXT, .metavar = "FILE",
 	  .help = "requests to replay, one JSON object a line; without it, generated conversations" },
 	{ OPTION(replay_settings, store), .type = CONF_TEXT, .metavar = "SPEC",
-	  .fallback = "mem:1GiB", .help = "none, mem:4GiB or strata:PATH?capacity=8GiB" },
+	  .fallback = "mem:1GiB",
+	  .help = "none, mem:4GiB, strata:PATH?capacity=8GiB, resp:HOST:PORT, ...; see docs/stores.md" },
 	{ OPTION(replay_settings, block_bytes), .type = CONF_SIZE, .metavar = "SIZE",
 	  .fallback = "64KiB", .min = 4096, .max = 64 << 20, .multiple = 4096,
 	  .help = "one block: the KV cache of 512 tokens" },
@@ -24,11 +25,11 @@ static const struct conf_option options[] = {
 	  .fallback = "512", .min = 1, .max = 1 << 28, .help = "blocks of the Host stratum" },
 	{ OPTION(replay_settings, policy), .type = CONF_CHOICE, .metavar = "NAME",
 	  .fallback = "lru", .choices = evict_names, .help = "who leaves a full Host or Store" },
-	{ OPTION(replay_settings, speed), .type = CONF_NUMBER, .metavar = "N",
-	  .fallback = "max", .min = 0.001, .max = 1e6, .word = "max", .word_value = 0,
+	{ OPTION(replay_settings, speed), .type = CONF_NUMBER, .metavar = "N", .fallback = "max",
+	  .min = 0.001, .max = 1e6, .word = "max", .word_value = 0,
 	  .help = "how many times faster than the trace's clock; max waits for nothing but the store" },
-	{ OPTION(replay_settings, concurrency), .type = CONF_COUNT, .metavar = "N",
-	  .fallback = "4", .min = 1, .max = 1024, .help = "requests in the engine at once" },
+	{ OPTION(replay_settings, concurrency), .type = CONF_COUNT, .metavar = "N", .fallback = "4",
+	  .min = 1, .max = 1024, .help = "requests in the engine at once" },
 	{ OPTION(replay_settings, deadline), .type = CONF_DURATION, .metavar = "TIME",
 	  .fallback = "500ms", .word = "none", .word_value = UINT64_MAX,
 	  .help = "how long a request waits for the store before it computes instead" },
@@ -51,7 +52,8 @@ static int fail_wrong(const struct replay *replay)
 	struct kvs_error           err;
 
 	err_set(&err, KVS_E_PROTO,
-		"wrong bytes: %" PRIu64 "; the first in request %" PRIu64 ", block %u of its prompt",
+		"wrong bytes: %" PRIu64 "; the first in request %" PRIu64
+		", block %u of its prompt",
 		engine->wrong_bytes, engine->wrong_request, engine->wrong_page);
 	return app_fail(replay_command.name, &err);
 }
