@@ -9,6 +9,7 @@
 
 static const struct app_command *const benches[] = {
 	&bench_exec_command,
+	&bench_resp_command,
 	NULL,
 };
 
@@ -61,10 +62,12 @@ const struct app_command bench_command = {
 		"\n"
 		"Benches\n"
 		"  exec    the executor alone: submissions, and the way of a completion to its reader\n"
+		"  resp    objects in a Redis server, beside redis-benchmark\n"
 		"\n"
 		"`kvstrata bench NAME --help` explains each.\n",
 	.examples = "  kvstrata bench exec\n"
-		    "  kvstrata bench exec --json\n",
+		    "  kvstrata bench exec --json\n"
+		    "  kvstrata bench resp --bytes 64KiB\n",
 	.parts = benches,
 	.run = run,
 };

@@ -83,6 +83,8 @@ ssize_t os_socket_readv(int fd, const struct iovec *parts, int count);
 ssize_t os_socket_writev(int fd, const struct iovec *parts, int count);
 /* The peer has neither sent anything nor hung up. */
 bool os_socket_is_quiet(int fd);
+/* A TCP port of the loopback that nobody has now; somebody else may be quicker.  -errno. */
+int os_socket_free_port(void);
 /* What a kernel buffer holds in each direction; a hint. */
 void os_socket_buffers(int fd, int bytes);
 
@@ -133,6 +135,22 @@ void os_program_start(void);
 /* From now on the first SIGINT or SIGTERM is only noted and the second ends the process at once. */
 void os_interrupt_catch(void);
 bool os_interrupted(void);
+
+/* --- other programs, for programs ------------------------------------------------------------- */
+struct os_process {
+	pid_t pid;
+	int   output; /* its standard output and error: read it, or it may wait for ever */
+};
+/*
+ * Run argv[0], found as a shell finds it; -errno.  It is killed when the calling thread ends, so that
+ * a program that dies leaves none behind.
+ */
+int os_process_start(char *const argv[], struct os_process *ret_process);
+/* Some of what it says; 0 at its end; -errno. */
+ssize_t os_process_read(const struct os_process *process, void *bytes, size_t room);
+/* Wait for its end: the exit status, or 128 and the number of the signal. */
+int  os_process_wait(struct os_process *process);
+void os_process_kill(struct os_process *process); /* and wait */
 
 /* --- files ------------------------------------------------------------------------------------ */
 enum os_open_flag {

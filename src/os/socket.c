@@ -124,6 +124,23 @@ int os_socket_connect_unix(const char *path, uint64_t deadline_ns)
 	return connect_to((const struct sockaddr *)&address, sizeof(address), deadline_ns);
 }
 
+int os_socket_free_port(void)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET,
+				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t          bytes = sizeof(address);
+	const int          fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int                rc = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (bind(fd, (struct sockaddr *)&address, bytes) < 0 ||
+	    getsockname(fd, (struct sockaddr *)&address, &bytes) < 0)
+		rc = -errno;
+	os_close(fd);
+	return rc < 0 ? rc : ntohs(address.sin_port);
+}
+
 void os_socket_buffers(int fd, int bytes)
 {
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));

@@ -4,6 +4,7 @@
 
 import json
 import pathlib
+import shutil
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
@@ -36,6 +37,51 @@ def exec_measures_for_people():
     tap.contains(text, "batches of 64 keys, one worker; medians of 2 runs")
     for line in ("keys a second a core", "busy: median, us", "idle: p99, us"):
         tap.contains(text, line)
+
+
+RESP_FIGURES = {"get_ratio", "put_ratio", "get_gb_s", "put_gb_s", "redis_benchmark_get_gb_s",
+                "redis_benchmark_set_gb_s"}
+
+
+def has_redis():
+    missing = [name for name in ("redis-server", "redis-benchmark") if not shutil.which(name)]
+    for name in missing:
+        print(f"# {name} is not installed")
+    return not missing
+
+
+@suite.test
+def resp_measures_for_machines():
+    if not has_redis():
+        return
+    report = json.loads(command.succeeds("bench", "resp", "--runs", 1, "--bytes", "64KiB,1MiB", "--json"))
+    tap.equal([row["bytes"] for row in report], [65536, 1 << 20])
+    for row in report:
+        tap.equal(set(row), RESP_FIGURES | {"bytes", "connections", "pipeline", "runs"})
+        tap.equal((row["connections"], row["pipeline"], row["runs"]), (2, 8, 1))
+        assert all(row[name] > 0 for name in RESP_FIGURES), row
+        for ours, theirs in (("get", "get"), ("put", "set")):
+            ratio = row[f"{ours}_gb_s"] / row[f"redis_benchmark_{theirs}_gb_s"]
+            assert abs(ratio - row[f"{ours}_ratio"]) < 0.01, row
+
+
+@suite.test
+def resp_measures_for_people():
+    if not has_redis():
+        return
+    text = command.succeeds("bench", "resp", "--runs=1", "--bytes=256KiB", "--connections=1", "--pipeline=2")
+    tap.contains(text, "resp, connections: 1, pipeline: 2, runs: 1; medians, every get verified")
+    tap.contains(text, "256 KiB")
+
+
+@suite.test
+def resp_refuses_what_it_cannot_measure():
+    command.refuses(2, 'kvstrata bench resp: --bytes: "5000" is not a multiple of 4 KiB up to 64 MiB',
+                    "bench", "resp", "--bytes", "64KiB,5000")
+    command.refuses(2, 'kvstrata bench resp: --server: "6379" is not HOST:PORT',
+                    "bench", "resp", "--server", "6379")
+    command.refuses(1, "kvstrata bench resp: store.port: cannot connect to 127.0.0.1:1: Connection refused",
+                    "bench", "resp", "--server", "127.0.0.1:1")
 
 
 @suite.test
