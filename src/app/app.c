@@ -14,7 +14,7 @@ int app_fail(const char *command, const struct kvs_error *err)
 
 	/* It quotes what came from files and flags: one line, and nothing that moves a terminal. */
 	memcpy(sentence, err->message, sizeof(sentence));
-	fprintf(stderr, "kvstrata %s: %s\n", command, text_printable(sentence));
+	fprintf(stderr, "kvstrata %s: %s\n", command, text_mask_secrets(text_printable(sentence)));
 	return err->code == KVS_E_INVALID ? APP_USAGE : APP_FAILED;
 }
 

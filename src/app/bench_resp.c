@@ -325,8 +325,8 @@ static int read_sizes(const char *list, struct row *ret_rows, uint32_t *ret_coun
 static const struct conf_option options[] = {
 	{ OPTION(settings, server), .type = CONF_TEXT, .metavar = "HOST:PORT",
 	  .help = "a server that runs; keys of ours and of redis-benchmark are written there" },
-	{ OPTION(settings, bytes), .type = CONF_TEXT, .metavar = "LIST", .fallback = "64KiB,1MiB",
-	  .help = "sizes of objects, commas between" },
+	{ OPTION(settings, bytes), .type = CONF_TEXT, .list = true, .metavar = "LIST",
+	  .fallback = "64KiB,1MiB", .help = "sizes of objects, commas between" },
 	{ OPTION(settings, connections), .type = CONF_COUNT, .metavar = "N", .fallback = "2",
 	  .min = 1, .max = 16, .help = "connections of either side" },
 	{ OPTION(settings, pipeline), .type = CONF_COUNT, .metavar = "N", .fallback = "8", .min = 1,

@@ -27,10 +27,10 @@ struct settings {
 static const struct conf_option options[] = {
 	{ OPTION(settings, trace), .type = CONF_TEXT, .metavar = "FILE",
 	  .help = "requests to feed, one JSON object a line; without it, generated conversations" },
-	{ OPTION(settings, capacity), .type = CONF_TEXT, .metavar = "LIST",
+	{ OPTION(settings, capacity), .type = CONF_TEXT, .list = true, .metavar = "LIST",
 	  .fallback = "100,300,1000,3000,10000,unlimited",
 	  .help = "cache sizes in blocks of 512 tokens, commas between; or unlimited" },
-	{ OPTION(settings, policy), .type = CONF_TEXT, .metavar = "LIST",
+	{ OPTION(settings, policy), .type = CONF_TEXT, .list = true, .metavar = "LIST",
 	  .fallback = "lru,fifo,lru-leaf,s3fifo", .choices = evict_names,
 	  .help = "who leaves a full cache, commas between" },
 	{ OPTION(settings, plot), .type = CONF_TEXT, .metavar = "FILE",

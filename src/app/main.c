@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "app/app.h"
+#include "base/text.h"
 #include "conf/nearest.h"
 #include "os/os.h"
 
@@ -59,13 +60,16 @@ static int refuse_unknown(const char *name)
 {
 	struct nearest nearest;
 	char           hint[NEAREST_HINT_BYTES];
+	char           quoted[65];
 	size_t         i;
 
 	nearest_init(&nearest, name);
 	nearest_offer(&nearest, "help");
 	for (i = 0; commands[i]; i++)
 		nearest_offer(&nearest, commands[i]->name);
-	fprintf(stderr, "kvstrata: \"%.64s\" is not a command; %s\n", name,
+	snprintf(quoted, sizeof(quoted), "%s", name);
+	text_mask_secrets(text_printable(quoted));
+	fprintf(stderr, "kvstrata: \"%s\" is not a command; %s\n", quoted,
 		nearest_hint(&nearest, "kvstrata --help lists them", hint));
 	return APP_USAGE;
 }

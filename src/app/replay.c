@@ -13,6 +13,9 @@
 /* A sleep is a hint's backup, never a wait for it. */
 #define IDLE_NS UINT64_C(100000000)
 
+/* A store that has not said a word for so long, with nothing else left to do, is given up. */
+#define PATIENCE_NS UINT64_C(5000000000)
+
 /* --- requests in ------------------------------------------------------------------------------ */
 
 /*
@@ -250,6 +253,18 @@ static bool at_rest(const struct replay *replay)
 	       load.copies == 0 && load.backups == 0;
 }
 
+/*
+ * Only the store is waited for, and it is silent.  What it still holds is told by the executor's end;
+ * after Ctrl-C a request that waits without a deadline is not worth waiting for either.
+ */
+static bool in_vain(const struct replay *replay)
+{
+	const bool over = replay->ended && !replay->has_next;
+
+	return over && (replay->totals.interrupted || sched_load(replay->sched).requests == 0) &&
+	       os_now_ns() - replay->busy_ns > PATIENCE_NS;
+}
+
 /* No more requests, and no puts that only wait: what is under way ends. */
 static void stop(struct replay *replay)
 {
@@ -273,6 +288,8 @@ static int round_once(struct replay *replay, struct kvs_error *err)
 	if (rc < 0 || replay->totals.interrupted ||
 	    (replay->ended && sched_quarantined(replay->sched)))
 		stop(replay);
+	if (busy)
+		replay->busy_ns = now_ns;
 	if (!busy && !at_rest(replay))
 		rest(replay, now_ns);
 	return rc;
@@ -285,7 +302,8 @@ int replay_run(struct replay *replay, struct kvs_error *err)
 
 	replay->start_ns = os_now_ns();
 	progress_start(&progress, "replaying", "req", !replay->set->json, replay->start_ns);
-	while (!at_rest(replay)) {
+	replay->busy_ns = replay->start_ns;
+	while (!at_rest(replay) && !in_vain(replay)) {
 		const int failed = round_once(replay, err);
 
 		if (failed < 0)

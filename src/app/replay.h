@@ -73,6 +73,7 @@ struct replay {
 	bool                          starved;     /* the source is a pipe with nothing in it yet */
 	bool                          ended;       /* the source has no more, or the run shall stop */
 	uint64_t                      start_ns;
+	uint64_t                      busy_ns;     /* the last round that did something */
 };
 
 /* Errors: KVS_E_INVALID for settings (field, value, rule), others for what could not be opened. */

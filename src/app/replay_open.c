@@ -2,6 +2,7 @@
 /* Opening a replay and closing it: arena, device, store, executor, scheduler, and back. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "app/replay.h"
@@ -23,8 +24,8 @@
 /* Payload under way at once, a direction: enough for any drive, and a bound on what one op delays. */
 #define RUNNING_BYTES (UINT64_C(128) << 20)
 
-/* For what runs at the end: longer than a healthy store needs for it. */
-#define CLOSE_NS UINT64_C(10000000000)
+/* For what still runs at the end; the loop has waited for it already. */
+#define CLOSE_NS UINT64_C(2000000000)
 
 #define GENERATED_REQUESTS 3000u
 
@@ -83,7 +84,8 @@ static int open_exec(struct replay *replay, struct kvs_error *err)
 	struct exec_options    options = {
 		   .limits = { .outstanding_max = OP_CREDITS,
 			       .queue_max = OP_CREDITS,
-			       .bytes_max = { [EXEC_GET] = RUNNING_BYTES, [EXEC_PUT] = RUNNING_BYTES } },
+			       .bytes_max = { [EXEC_GET] = RUNNING_BYTES,
+					      [EXEC_PUT] = RUNNING_BYTES } },
 		   .workers = { [EXEC_QUERY] = 1, [EXEC_GET] = 4, [EXEC_PUT] = 4 },
 		   .slices = slices,
 		   .slice_count = slice_count,
@@ -113,6 +115,7 @@ static int open_store(struct replay *replay, struct kvs_error *err)
 
 static int open_sched(struct replay *replay, struct kvs_error *err)
 {
+	char layout[128];
 	const struct replay_settings *const set = replay->set;
 	struct sched_options                options = {
 		.coord = { .device_blocks = (uint32_t)set->device_blocks,
@@ -138,7 +141,11 @@ static int open_sched(struct replay *replay, struct kvs_error *err)
 		.deadline_ns = set->deadline,
 		.hold_ns = HOLD_NS,
 	};
-	key_namespace("reference engine, full group, 512-token pages", &options.space);
+	/* Blocks of two sizes are two layouts: in one store they must not meet. */
+	snprintf(layout, sizeof(layout),
+		 "reference engine, full group, 512-token pages, %" PRIu64 " bytes",
+		 set->block_bytes);
+	key_namespace(layout, &options.space);
 	return sched_open(&options, &replay->host, &replay->sched, err);
 }
 

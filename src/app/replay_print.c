@@ -132,6 +132,8 @@ static void print_memory(const struct replay *replay, const struct figures *figu
 	const char *note = arena_report(replay->arena)->note;
 	char        rss[UNITS_TEXT_BYTES];
 
+	if (replay->store && figures->store.note[0])
+		printf("store: %s\n", figures->store.note);
 	printf("peak memory: %s\n", units_format_size(figures->peak_rss_bytes, rss));
 	while (*note) {
 		const size_t length = strcspn(note, ";");

@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <stdio.h>
+#include <string.h>
 
 char *text_printable(char *text)
 {
@@ -19,6 +20,23 @@ char *text_printable(char *text)
 			at[0] = '?';
 			at[1] = '?';
 		}
+	}
+	return text;
+}
+
+char *text_mask_secrets(char *text)
+{
+	static const char word[] = "password=";
+	char             *at = text;
+
+	while ((at = strstr(at, word))) {
+		char *const  secret = at + strlen(word);
+		const size_t bytes = strcspn(secret, "&\"");
+		const size_t shown = bytes < 3 ? bytes : 3;
+
+		memset(secret, '*', shown);
+		memmove(secret + shown, secret + bytes, strlen(secret + bytes) + 1);
+		at = secret + shown;
 	}
 	return text;
 }

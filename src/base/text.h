@@ -8,6 +8,12 @@
 /* Control characters become '?': quoted input must not speak to the reader's terminal. */
 char *text_printable(char *text);
 
+/*
+ * What follows "password=" up to the next & or the end becomes ***, in a text of a specification or
+ * of a sentence that quotes one.  The text never grows.
+ */
+char *text_mask_secrets(char *text);
+
 /* A NULL-terminated list of words, `between` between them, cut at the buffer's end; returns it. */
 char *text_join(const char *const *words, const char *between, char *buffer, size_t bytes);
 

@@ -43,6 +43,7 @@ struct conf_option {
 	const char *const *choices;    /* NULL-terminated; those of a CONF_TEXT are shown by help only */
 	const char        *metavar;    /* FILE, SPEC, N ...: shown by help */
 	const char        *help;       /* one line, without a full stop */
+	bool               list;     /* CONF_TEXT: comma-separated; a JSON array will do, too */
 	const char        *word;       /* a bare word that is also accepted ("max"); NULL: none */
 	uint64_t           word_value; /* and what it means: for CONF_NUMBER converted to double */
 };

@@ -120,7 +120,7 @@ static char *text_of(const struct conf_option *option, const json_t *json)
 			       : NULL;
 	}
 	if (json_is_array(json))
-		return option->type == CONF_TEXT ? join(json) : NULL;
+		return option->list ? join(json) : NULL;
 	if (json_is_number(json))
 		return value_is_numeric(option->type) ? dump(json) : NULL;
 	return json_is_boolean(json) && option->type == CONF_BOOL ? dump(json) : NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Options for people: what there is, and what would be used. */
+#include "base/text.h"
 #include "conf/conf.h"
 
 #include <string.h>
@@ -81,24 +82,37 @@ void conf_help(const struct conf_option *options, size_t option_count, FILE *out
 	print_option(&config, width, out);
 }
 
+/* A longer value is cut: it is for eyes. */
+#define LINE_BYTES 4096
+
+/* A password in a store's specification is nobody's to read on a screen. */
+static char *value_shown(const struct conf *conf, size_t i, char *line)
+{
+	char buffer[VALUE_SHOWN_BYTES];
+
+	snprintf(line, LINE_BYTES, "%s",
+		 value_format(&conf->options[i], &conf->values[i], buffer));
+	return text_mask_secrets(line);
+}
+
 void conf_print(const struct conf *conf, FILE *out)
 {
 	static const char *const source[] = { [CONF_FROM_DEFAULT] = "default",
 					      [CONF_FROM_FILE] = "file",
 					      [CONF_FROM_FLAG] = "flag" };
-	char   buffer[VALUE_SHOWN_BYTES];
+	char   line[LINE_BYTES];
 	size_t name_width = 0, value_width = 0, i;
 
 	for (i = 0; i < conf->option_count; i++) {
 		size_t name = strlen(conf->options[i].name);
-		size_t value = strlen(value_format(&conf->options[i], &conf->values[i], buffer));
+		size_t value = strlen(value_shown(conf, i, line));
 
 		name_width = name > name_width ? name : name_width;
 		value_width = value > value_width ? value : value_width;
 	}
 	for (i = 0; i < conf->option_count; i++) {
 		fprintf(out, "%-*s = %-*s  (%s)\n", (int)name_width, conf->options[i].name,
-			(int)value_width, value_format(&conf->options[i], &conf->values[i], buffer),
+			(int)value_width, value_shown(conf, i, line),
 			source[conf->values[i].source]);
 	}
 }

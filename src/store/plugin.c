@@ -122,7 +122,9 @@ int plugin_open(const struct kvs_store_ops *ops, const struct kvs_store_config *
 	}
 	if (rc < 0) {
 		said.message[sizeof(said.message) - 1] = '\0';
-		return err_set(err, rc, "%s", *said.message ? said.message : kvs_strerror(rc));
+		err_set(err, rc, "%s", *said.message ? said.message : kvs_strerror(rc));
+		err_prefix(err, "store.plugin: \"%.96s\"", config->place);
+		return rc;
 	}
 	*ret_store = store;
 	return 0;

@@ -104,6 +104,19 @@ def config_check_prints_values_and_sources():
 
 
 @suite.test
+def passwords_are_never_shown():
+    spec = "resp:127.0.0.1:1?password=Sekr3t"
+    for content in (json.dumps({"store": spec}), json.dumps({"store": spec + "&db=x"})):
+        path = folder / "secret.json"
+        path.write_text(content)
+        done = command.run("config", "check", path)
+        assert "Sekr3t" not in done.stdout + done.stderr, done
+    for arguments in ((spec,), ("replay", "--store", spec), ("replay", spec)):
+        done = command.run(*arguments)
+        assert done.returncode and "Sekr3t" not in done.stdout + done.stderr, done
+
+
+@suite.test
 def config_check_refuses_wrong_files():
     cases = {
         '{"block_byte": 4096}': "block_byte: unknown key; did you mean block_bytes?",

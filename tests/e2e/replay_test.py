@@ -166,6 +166,19 @@ def a_read_makes_its_room_without_evicting_what_follows_its_gap():
 
 
 @suite.test
+def A1_4_a_store_that_loses_an_op_is_given_up_with_a_report():
+    """The one test that has to wait: nothing tells a silent store from a slow one but time."""
+    plan = folder / "lost.json"
+    plan.write_text(json.dumps({"inner": "mem:64MiB",
+                                "faults": [{"kind": "lost", "op": "exists", "after": 20, "count": 1}]}))
+    done = command.run("replay", "--json", "--limit", 60, "--host-blocks", 64, "--store", f"fault:{plan}")
+    figures = json.loads(done.stdout)
+    tap.equal((done.returncode, figures["requests"], figures["wrong_bytes"]), (1, 60, 0))
+    assert figures["fallbacks"]["deadline"] > 0, figures["fallbacks"]
+    assert done.stderr.startswith("kvstrata replay: store: ") and done.stderr.count("\n") == 1, done.stderr
+
+
+@suite.test
 def A3_12_a_deadline_of_nothing_lets_every_read_go():
     figures = replays.report(*SMALL[:-1], "0ms", "--store", "mem:256MiB")
     check_bytes(figures)

@@ -79,6 +79,7 @@ static const struct conf_option options[] = {
 		    .help = "who leaves first" },
 	[CAPACITY] = { .name = "capacity",
 		       .type = CONF_TEXT,
+		       .list = true,
 		       .offset = offsetof(struct settings, capacity),
 		       .help = "list" },
 };
@@ -316,6 +317,8 @@ static void files_are_refused(void **state)
 		     "capacity: [\"1,2\"] is not text; use a string that is not empty");
 	refused_json("{\"capacity\": []}",
 		     "capacity: [] is not text; use a string that is not empty");
+	refused_json("{\"trace\": [\"x\"]}",
+		     "trace: [\"x\"] is not text; use a string that is not empty");
 	refused_json("{\"order\": [\"lru\"]}", "order: [\"lru\"] is unknown; use one of lru, fifo");
 }
 
