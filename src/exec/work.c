@@ -199,10 +199,8 @@ static void work_lane(struct exec *exec, const struct worker *worker)
 			continue;
 		}
 		os_mutex_unlock(&exec->lock);
-		calls_begin(exec);
 		async_submit(worker->async);
 		async_reap(worker->async, async_full(worker->async) ? IDLE_NS : GLANCE_NS);
-		calls_end(exec);
 		os_mutex_lock(&exec->lock);
 		empty_lane(exec, worker);
 	}

@@ -40,6 +40,7 @@ struct tray {
 	int              submit_rc;    /* 0, or what submit() fails with */
 	int              reap_rc;
 	bool             stutters;     /* answers each row twice, and rows that nobody asked for */
+	bool             one_thread;   /* says so; no executor opens that */
 	bool             closed;
 };
 

@@ -327,6 +327,24 @@ static void A5_5_a_store_that_stops_answering_leaves_its_rows_in_doubt(void **st
 	rig_close(rig);
 }
 
+/* --- what is refused -------------------------------------------------------------------------- */
+
+static void a_store_of_one_thread_cannot_be_asynchronous(void **state)
+{
+	struct exec     *exec = NULL;
+	struct kvs_error err;
+	struct tray      tray;
+
+	(void)state;
+	tray_init(&tray, 8);
+	tray.one_thread = true;
+	assert_int_equal(exec_open(&tray.store, &options, &exec, &err), KVS_E_INVALID);
+	assert_non_null(strstr(err.message, "store \"tray\": one_thread and submit()"));
+	assert_null(exec);
+	assert_false(tray.closed);
+	tray_fini(&tray);
+}
+
 /* --- the end ---------------------------------------------------------------------------------- */
 
 static void A5_7_a_close_waits_for_rows_in_flight_within_its_deadline(void **state)
@@ -358,6 +376,7 @@ int main(void)
 		cmocka_unit_test(a_store_that_takes_nothing_holds_nothing),
 		cmocka_unit_test(a_store_that_never_has_room_fails_its_rows),
 		cmocka_unit_test(A5_5_a_store_that_stops_answering_leaves_its_rows_in_doubt),
+		cmocka_unit_test(a_store_of_one_thread_cannot_be_asynchronous),
 		cmocka_unit_test(A5_7_a_close_waits_for_rows_in_flight_within_its_deadline),
 	};
 
