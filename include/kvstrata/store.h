@@ -71,7 +71,7 @@ struct kvs_store_info {
 	bool                verified;        /* every get is checked against a checksum */
 	bool                direct;          /* payload goes past the page cache */
 	bool                locks;           /* lock() keeps objects from eviction; else advisory */
-	bool                one_thread;      /* calls must not overlap */
+	bool                one_thread;      /* calls must not overlap; not together with submit() */
 	bool                away;            /* not reached yet: the executor begins in cooldown */
 	char                note[128];       /* one sentence a user should know; "" for none */
 };
@@ -194,10 +194,13 @@ struct kvs_store_ops {
 			       uint32_t count);
 
 	/*
-	 * Optional, both or neither: instead of get and put, which may then be NULL.  Each worker
+	 * Optional, both or neither, and not in a store of one_thread: its other calls would wait
+	 * with reap().  Instead of get and put, which may then be NULL.  Each worker
 	 * is a lane of its own, 0 .. 63, and calls both for its lane only.  submit() takes the
 	 * first of count rows, as many as its queue has room for, and returns how many; each row
-	 * taken is answered exactly once by reap(), in any order.  reap() waits at most timeout_ns
+	 * taken is answered exactly once by reap(), in any order.  A lane with no row unanswered
+	 * has room for one at least: rows of which it takes none then have failed, and so have
+	 * those of a call that returns a negative code.  reap() waits at most timeout_ns
 	 * when nothing is there, and returns how many completions it wrote.
 	 */
 	int (*submit)(struct kvs_store *store, uint32_t lane, const struct kvs_io *io,

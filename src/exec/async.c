@@ -57,6 +57,17 @@ static uint64_t cookie_of(const struct async *async, const struct async_job *job
 	       (uint64_t)(job - async->jobs) << ROW_BITS | row;
 }
 
+static bool is_any_in_flight(const struct async *async)
+{
+	uint32_t place;
+
+	for (place = 0; place < ASYNC_JOBS; place++) {
+		if (async->jobs[place].open && async->jobs[place].in_flight > 0)
+			return true;
+	}
+	return false;
+}
+
 /* Rows of one batch, as far as the store takes them.  False when it has no more room. */
 static bool submit_batch(struct async *async, struct async_job *job, uint32_t first,
 			 uint32_t count)
@@ -73,6 +84,9 @@ static bool submit_batch(struct async *async, struct async_job *job, uint32_t fi
 					 .span = op->spans[first + i] };
 	}
 	taken = async->store->ops->submit(async->store, async->lane, io, count);
+	/* With nothing to answer, nothing would ever make room: it breaks its promise. */
+	if (taken == 0 && !is_any_in_flight(async))
+		taken = KVS_E_PROTO;
 	if (taken < 0) {
 		/* It has none of them, so nothing touches their spans. */
 		rows_answer(&job->rows, first, count, taken, true);

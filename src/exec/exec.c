@@ -133,7 +133,10 @@ static void init_shell(struct exec *exec, struct kvs_store *store,
 		os_cond_init(&exec->work[class]);
 }
 
-/* What the store says of itself decides how it is called. */
+/*
+ * What the store says of itself decides how it is called.  A lane waits for answers inside a call,
+ * and calls that may not overlap would wait with it.
+ */
 static int open_core(struct exec *exec, const struct exec_limits *limits, struct kvs_error *err)
 {
 	struct kvs_store_info info;
@@ -142,6 +145,11 @@ static int open_core(struct exec *exec, const struct exec_limits *limits, struct
 	if (rc < 0)
 		return rc;
 	exec->store->ops->describe(exec->store, &info);
+	if (info.one_thread && exec->store->ops->submit) {
+		return err_set(err, KVS_E_INVALID,
+			       "store \"%s\": one_thread and submit() together are not allowed; use get() and put()",
+			       exec->store->ops->name);
+	}
 	exec->one_thread = info.one_thread;
 	if (info.away)
 		health_start_down(&exec->core.health, os_now_ns());

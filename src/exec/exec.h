@@ -56,7 +56,7 @@ struct exec;
  *
  * Owner   The store is the executor's on success, and stays the caller's on failure.  Memory of the
  *         slices outlives the executor, and the process may not end sooner where close says so.
- * Errors  KVS_E_INVALID (workers, limits), -errno.
+ * Errors  KVS_E_INVALID (workers, limits, a store of one_thread with submit()), -errno.
  */
 int exec_open(struct kvs_store *store, const struct exec_options *options, struct exec **ret_exec,
 	      struct kvs_error *err);

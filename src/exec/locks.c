@@ -147,7 +147,8 @@ void locks_give_all(struct locks *locks)
 {
 	uint32_t slot;
 
-	if (!locks->records)
+	/* Closing comes by once a batch of unlocks: only the first may walk the table. */
+	if (locks->held == 0)
 		return;
 	for (slot = slots_next(&locks->slots, 0); slot != SLOT_NONE;
 	     slot = slots_next(&locks->slots, slot + 1)) {

@@ -3,7 +3,7 @@
  * The workers: take a job, run it against the store without a lock, say what became of it.
  *
  * They sleep on their class's condition.  One that finished a job wakes the next where the bytes it
- * set free may let another job run.
+ * set free may let another job run, and one that took a job wakes the next while more jobs wait.
  */
 #include "exec/shell.h"
 
@@ -92,6 +92,19 @@ static void finish(struct exec *exec, enum exec_class class, uint32_t job, const
 		os_cond_signal(&exec->work[class]);
 }
 
+/*
+ * A job, with a wake-up for the next: one that ended may have set free bytes for several, and woke
+ * one worker only.
+ */
+static uint32_t take(struct exec *exec, enum exec_class class)
+{
+	const uint32_t job = exec_core_take(&exec->core, class);
+
+	if (job != SLOT_NONE && exec->core.queue[class].count > 0)
+		os_cond_signal(&exec->work[class]);
+	return job;
+}
+
 /* --- a synchronous store ---------------------------------------------------------------------- */
 
 /* The op cannot change: it is RUNNING. */
@@ -129,7 +142,7 @@ static void work_calls(struct exec *exec, enum exec_class class)
 
 		if (tend_locks(exec, class))
 			continue;
-		job = exec_core_take(&exec->core, class);
+		job = take(exec, class);
 		if (job != SLOT_NONE)
 			work_one(exec, class, job);
 		else if (exec->closing)
@@ -146,7 +159,7 @@ static bool fill_lane(struct exec *exec, const struct worker *worker)
 	const bool was_empty = worker->async->open_count == 0;
 
 	while (!async_full(worker->async)) {
-		const uint32_t job = exec_core_take(&exec->core, worker->class);
+		const uint32_t job = take(exec, worker->class);
 
 		if (job == SLOT_NONE)
 			break;
@@ -186,10 +199,8 @@ static void work_lane(struct exec *exec, const struct worker *worker)
 			continue;
 		}
 		os_mutex_unlock(&exec->lock);
-		calls_begin(exec);
 		async_submit(worker->async);
 		async_reap(worker->async, async_full(worker->async) ? IDLE_NS : GLANCE_NS);
-		calls_end(exec);
 		os_mutex_lock(&exec->lock);
 		empty_lane(exec, worker);
 	}

@@ -19,6 +19,9 @@
 /* Tags a wait can return: more come with the next one. */
 #define BATCH_MAX 64
 
+/* 24 days: the longest sleep, os_epoll_wait()'s by its type. */
+#define SLEEP_MAX_NS (INT_MAX * UINT64_C(1000000))
+
 /* Descriptors that os_wait_readable() takes. */
 #define WAIT_MAX 8
 
@@ -55,8 +58,9 @@ bool os_eventfd_drain(int fd)
 
 bool os_wait_readable(const int *fds, int count, uint64_t timeout_ns)
 {
-	const struct timespec timeout = { .tv_sec = (time_t)(timeout_ns / 1000000000),
-					  .tv_nsec = (long)(timeout_ns % 1000000000) };
+	const uint64_t        sleep_ns = timeout_ns < SLEEP_MAX_NS ? timeout_ns : SLEEP_MAX_NS;
+	const struct timespec timeout = { .tv_sec = (time_t)(sleep_ns / 1000000000),
+					  .tv_nsec = (long)(sleep_ns % 1000000000) };
 	struct pollfd         inputs[WAIT_MAX];
 	int                   i;
 

@@ -67,7 +67,10 @@ int  os_epoll(void);
 int  os_epoll_add(int epoll_fd, int fd, uint64_t tag);
 /* Ready tags, at most count; 0 after timeout_ns.  A sleep is never unbounded. */
 int  os_epoll_wait(int epoll_fd, uint64_t *ret_tags, int count, uint64_t timeout_ns);
-/* True as soon as one of count descriptors (-1: none) is readable; false after timeout_ns or a signal. */
+/*
+ * True as soon as one of count descriptors (-1: none) is readable; false after timeout_ns, weeks at
+ * most, or a signal.
+ */
 bool os_wait_readable(const int *fds, int count, uint64_t timeout_ns);
 void os_close(int fd); /* ignores -1 */
 

@@ -18,8 +18,9 @@ static void pass(struct gate *gate)
 	if (gate->inside > gate->inside_most)
 		gate->inside_most = gate->inside;
 	os_cond_broadcast(&gate->moved);
-	while (!gate->open)
+	while (!gate->open && gate->passes == 0)
 		os_cond_wait(&gate->moved, &gate->lock, GATE_FOREVER_NS);
+	gate->passes -= !gate->open;
 	gate->inside--;
 	os_mutex_unlock(&gate->lock);
 }
@@ -151,6 +152,14 @@ void gate_let_through(struct gate *gate)
 {
 	os_mutex_lock(&gate->lock);
 	gate->open = true;
+	os_cond_broadcast(&gate->moved);
+	os_mutex_unlock(&gate->lock);
+}
+
+void gate_let_one_through(struct gate *gate)
+{
+	os_mutex_lock(&gate->lock);
+	gate->passes++;
 	os_cond_broadcast(&gate->moved);
 	os_mutex_unlock(&gate->lock);
 }

@@ -21,6 +21,7 @@ struct gate {
 	struct os_mutex  lock;
 	struct os_cond   moved;
 	bool             open;
+	uint32_t         passes;      /* while it is not: callers that may leave, one each */
 	uint32_t         inside;      /* callers at the gate */
 	uint32_t         inside_most;
 	uint32_t         call_count;  /* gets and puts */
@@ -51,6 +52,7 @@ struct gate *gate_open(const struct exec_options *options);
 void gate_close(struct gate *gate);
 
 void gate_let_through(struct gate *gate);
+void gate_let_one_through(struct gate *gate);
 void gate_wait_inside(struct gate *gate, uint32_t count);
 
 /* One row: the key of a number, below GATE_KEYS. */

@@ -109,8 +109,8 @@ static int tray_reap(struct kvs_store *store, uint32_t lane, struct kvs_io_done 
 
 static void tray_describe(struct kvs_store *store, struct kvs_store_info *ret_info)
 {
-	(void)store;
-	*ret_info = (struct kvs_store_info){ .failures_retire = true };
+	*ret_info = (struct kvs_store_info){ .failures_retire = true,
+					     .one_thread = ((struct tray *)store)->one_thread };
 }
 
 static int tray_close(struct kvs_store *store)

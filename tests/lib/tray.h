@@ -32,7 +32,7 @@ struct tray {
 	bool             kept[TRAY_KEYS];
 	uint64_t         bytes[TRAY_KEYS][TRAY_BLOCK_BYTES / 8];
 	uint32_t         asked[TRAY_KEYS]; /* rows */
-	uint32_t         room;         /* rows a lane takes; 1 .. TRAY_ROOM_MAX */
+	uint32_t         room;         /* rows a lane takes; 1 .. TRAY_ROOM_MAX, 0 breaks a promise */
 	uint32_t         answer_at;    /* nothing comes out while fewer rows lie in the lane */
 	uint32_t         most;         /* rows in a lane, at once, so far */
 	uint32_t         failing;      /* key number whose rows FAIL; UINT32_MAX: none */
@@ -40,6 +40,7 @@ struct tray {
 	int              submit_rc;    /* 0, or what submit() fails with */
 	int              reap_rc;
 	bool             stutters;     /* answers each row twice, and rows that nobody asked for */
+	bool             one_thread;   /* says so; no executor opens that */
 	bool             closed;
 };
 

@@ -292,6 +292,23 @@ static void a_store_that_takes_nothing_holds_nothing(void **state)
 	rig_close(rig);
 }
 
+/* It says that it has no room, with nothing in it that could make some. */
+static void a_store_that_never_has_room_fails_its_rows(void **state)
+{
+	struct rig *const rig = rig_open(0, &options);
+	struct fact       fact;
+
+	(void)state;
+	submit(rig, OP_GET, 0, 100);
+	fact = collect(rig);
+	assert_true(fact.retired);
+	assert_int_equal(bits_count(fact.ok.words, 100), 0);
+	assert_int_equal(bits_count(fact.object_fault.words, 100), 0);
+	assert_int_equal(fact.reason, OP_REASON_BACKEND);
+	assert_int_equal(health(rig), HEALTH_DOWN);
+	rig_close(rig);
+}
+
 /* It took the rows and does not answer any more: nobody knows where they are. */
 static void A5_5_a_store_that_stops_answering_leaves_its_rows_in_doubt(void **state)
 {
@@ -308,6 +325,24 @@ static void A5_5_a_store_that_stops_answering_leaves_its_rows_in_doubt(void **st
 	assert_int_equal(bits_count(fact.read_here.words, 4), 0);
 	assert_int_equal(exec_notice(rig->exec, &(struct retirement_notice){ fact.op_id }), 0);
 	rig_close(rig);
+}
+
+/* --- what is refused -------------------------------------------------------------------------- */
+
+static void a_store_of_one_thread_cannot_be_asynchronous(void **state)
+{
+	struct exec     *exec = NULL;
+	struct kvs_error err;
+	struct tray      tray;
+
+	(void)state;
+	tray_init(&tray, 8);
+	tray.one_thread = true;
+	assert_int_equal(exec_open(&tray.store, &options, &exec, &err), KVS_E_INVALID);
+	assert_non_null(strstr(err.message, "store \"tray\": one_thread and submit()"));
+	assert_null(exec);
+	assert_false(tray.closed);
+	tray_fini(&tray);
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */
@@ -339,7 +374,9 @@ int main(void)
 		cmocka_unit_test(A5_6_one_row_in_doubt_leaves_its_op_in_doubt),
 		cmocka_unit_test(answers_that_nobody_asked_for_are_nobodys),
 		cmocka_unit_test(a_store_that_takes_nothing_holds_nothing),
+		cmocka_unit_test(a_store_that_never_has_room_fails_its_rows),
 		cmocka_unit_test(A5_5_a_store_that_stops_answering_leaves_its_rows_in_doubt),
+		cmocka_unit_test(a_store_of_one_thread_cannot_be_asynchronous),
 		cmocka_unit_test(A5_7_a_close_waits_for_rows_in_flight_within_its_deadline),
 	};
 

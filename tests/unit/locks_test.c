@@ -264,6 +264,21 @@ static void at_the_end_everything_is_given_back(void **state)
 	assert_int_equal(locks->slots.busy_count, 0);
 }
 
+/* Its slots are out of reach: a walk would not survive. */
+static void nothing_held_is_given_back_without_a_walk(void **state)
+{
+	struct locks *const locks = *state;
+	struct slots        slots;
+
+	hold(locks, 0);
+	locks_give_all(locks);
+	slots = locks->slots;
+	locks->slots.busy = NULL;
+	locks_give_all(locks);
+	locks->slots = slots;
+	assert_owes(locks, 0);
+}
+
 static void a_table_of_none_takes_nothing(void **state)
 {
 	const struct op op = query(0, 1);
@@ -317,6 +332,7 @@ int main(void)
 		LOCKS_TEST(equal_keys_of_one_query_are_a_lock_each),
 		LOCKS_TEST(what_is_not_held_cannot_be_given),
 		LOCKS_TEST(at_the_end_everything_is_given_back),
+		LOCKS_TEST(nothing_held_is_given_back_without_a_walk),
 		cmocka_unit_test(a_table_of_none_takes_nothing),
 		LOCKS_TEST(mistakes_of_our_own_panic),
 	};

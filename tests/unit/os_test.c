@@ -11,6 +11,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -235,6 +237,45 @@ static void a_signal_does_not_shorten_a_wait(void **state)
 
 /* --- pages ------------------------------------------------------------------------------------ */
 
+/* The linker's names: what the kernel would have been asked to sleep.  Nothing is ever readable. */
+static struct timespec asked;
+
+int __wrap_ppoll(struct pollfd *inputs, nfds_t count, const struct timespec *timeout,
+		 const sigset_t *mask);
+int __wrap___ppoll_chk(struct pollfd *inputs, nfds_t count, const struct timespec *timeout,
+		       const sigset_t *mask, size_t bytes);
+
+int __wrap_ppoll(struct pollfd *inputs, nfds_t count, const struct timespec *timeout,
+		 const sigset_t *mask)
+{
+	(void)inputs;
+	(void)count;
+	(void)mask;
+	asked = *timeout;
+	return 0;
+}
+
+/* ppoll() under _FORTIFY_SOURCE. */
+int __wrap___ppoll_chk(struct pollfd *inputs, nfds_t count, const struct timespec *timeout,
+		       const sigset_t *mask, size_t bytes)
+{
+	(void)bytes;
+	return __wrap_ppoll(inputs, count, timeout, mask);
+}
+
+static void a_wait_without_a_time_has_an_end(void **state)
+{
+	const int fd = -1;
+
+	(void)state;
+	assert_false(os_wait_readable(&fd, 1, UINT64_MAX));
+	assert_int_equal(asked.tv_sec, INT_MAX / 1000);
+	assert_int_equal(asked.tv_nsec, INT_MAX % 1000 * 1000000L);
+	assert_false(os_wait_readable(&fd, 1, UINT64_C(1500000000)));
+	assert_int_equal(asked.tv_sec, 1);
+	assert_int_equal(asked.tv_nsec, 500000000);
+}
+
 static void pages_are_zeroed_and_bounded(void **state)
 {
 	uint8_t *bytes;
@@ -418,6 +459,7 @@ int main(void)
 		cmocka_unit_test(signals_add_up_to_one_hint),
 		cmocka_unit_test(epoll_names_what_is_ready),
 		cmocka_unit_test(a_signal_does_not_shorten_a_wait),
+		cmocka_unit_test(a_wait_without_a_time_has_an_end),
 		cmocka_unit_test(pages_are_zeroed_and_bounded),
 		cmocka_unit_test(shared_pages_are_the_descriptors),
 		cmocka_unit_test(too_many_huge_pages_are_refused),
