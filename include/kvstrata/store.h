@@ -63,7 +63,7 @@ struct kvs_store_info {
 	uint64_t            used_bytes;      /* of it, metadata included */
 	uint64_t            object_count;    /* present */
 	uint64_t            evicted_objects; /* since open */
-	uint64_t            corrupt_objects; /* found wrong and set aside since open */
+	uint64_t            corrupt_objects; /* found wrong since open */
 	uint64_t            memory_bytes;    /* index and buffers kept in memory */
 	enum kvs_durability durability;
 	enum kvs_death      death_retires;
@@ -148,7 +148,10 @@ struct kvs_store_ops {
 	int (*exists)(struct kvs_store *store, const struct kvs_key *key, uint32_t count,
 		      enum kvs_result *result);
 
-	/* Exactly span[i].bytes each, verified; a shorter or longer object is CORRUPT. */
+	/*
+	 * Exactly span[i].bytes each, verified; a shorter or longer object is CORRUPT.  A wrong
+	 * length of the caller's destroys nothing: the object stays, and its own length is DONE.
+	 */
 	int (*get)(struct kvs_store *store, const struct kvs_key *key, const struct kvs_span *span,
 		   uint32_t count, enum kvs_result *result, bool *ret_retired);
 
@@ -160,7 +163,7 @@ struct kvs_store_ops {
 	int (*put)(struct kvs_store *store, const struct kvs_key *key, const struct kvs_span *span,
 		   uint32_t count, enum kvs_result *result, bool *ret_retired);
 
-	/* Locked objects are removed too: the owner of the name space asks for it. */
+	/* Locked objects are removed too: the owner of the namespace asks for it. */
 	int (*remove)(struct kvs_store *store, const struct kvs_key *key, uint32_t count,
 		      enum kvs_result *result);
 

@@ -266,7 +266,8 @@ static int check_block(const struct kvs_store_config *config, struct kvs_error *
 	if (config->block_bytes <= RESP_BULK_MAX - sizeof(struct resp_trailer))
 		return 0;
 	return err_set(err, KVS_E_INVALID,
-		       "block_bytes: %s is more than a Redis value holds, 512 MiB",
+		       "block_bytes: %s is more than a Redis value holds with its trailer; "
+		       "use at most 512 MiB less 4 KiB",
 		       units_format_size(config->block_bytes, size));
 }
 
@@ -282,6 +283,7 @@ static int resp_open(const struct kvs_store_config *config, struct kvs_store **r
 	if (rc == 0)
 		rc = check_block(config, err);
 	if (rc < 0) {
+		explicit_bzero(&resp->settings, sizeof(resp->settings));
 		free(resp);
 		return rc;
 	}

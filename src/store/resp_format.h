@@ -2,8 +2,8 @@
 /*
  * How an object lies in Redis.
  *
- *   key     <prefix>:<namespace>:<group>:<offset>:<hash>, namespace and hash in hex, so that a name
- *           space is a pattern and people can read what they find
+ *   key     <prefix>:<namespace>:<group>:<offset>:<hash>, namespace and hash in hex, so that a
+ *           namespace is a pattern and people can read what they find
  *   value   verified: payload, then the trailer below; raw: payload alone
  *
  * The trailer comes last, so that the payload goes to and from its block in place.  A value is an
@@ -42,7 +42,7 @@ size_t resp_key_text(const char *prefix, const struct kvs_key *key, char ret_tex
 /* False when it is no key of ours, spelt exactly as resp_key_text() spells it. */
 bool resp_key_parse(const char *prefix, const char *text, size_t bytes, struct kvs_key *ret_key);
 
-/* What SCAN matches; space NULL: every name space. */
+/* What SCAN matches; space NULL: every namespace. */
 void resp_key_pattern(const char *prefix, const struct kvs_namespace *space,
 		      char ret_pattern[RESP_KEY_MAX]);
 

@@ -8,24 +8,23 @@
 
 #include "store/resp_stream.h"
 
-#define PARTS_MAX 48
-
-static enum kvs_result refusal(const struct resp_stream *stream, const struct resp_slot *slot)
-{
-	const char *const text = stream->reader.text;
-
-	if (slot->kind == RESP_GET && strncmp(text, "WRONGTYPE", 9) == 0)
-		return KVS_RESULT_CORRUPT;
-	if (slot->kind == RESP_SET && strncmp(text, "OOM", 3) == 0)
-		return KVS_RESULT_NO_SPACE;
-	return KVS_RESULT_FAILED;
-}
-
 /* Answer an object that is there and wrong. */
 static void complete_corrupt(struct resp_stream *stream)
 {
 	atomic_fetch_add_explicit(stream->corrupt_objects, 1, memory_order_relaxed);
 	resp_stream_complete(stream, KVS_RESULT_CORRUPT);
+}
+
+static void refuse(struct resp_stream *stream, const struct resp_slot *slot)
+{
+	const char *const text = stream->reader.text;
+
+	if (slot->kind == RESP_GET && strncmp(text, "WRONGTYPE", 9) == 0)
+		complete_corrupt(stream);
+	else if (slot->kind == RESP_SET && strncmp(text, "OOM", 3) == 0)
+		resp_stream_complete(stream, KVS_RESULT_NO_SPACE);
+	else
+		resp_stream_complete(stream, KVS_RESULT_FAILED);
 }
 
 static int value_begin(struct resp_stream *stream, const struct resp_slot *slot)
@@ -139,7 +138,7 @@ static int act(struct resp_stream *stream, enum resp_event event, const uint8_t 
 	case RESP_STATUS:
 		return status(stream, slot);
 	case RESP_ERROR:
-		resp_stream_complete(stream, refusal(stream, slot));
+		refuse(stream, slot);
 		return 0;
 	case RESP_INTEGER:
 		return integer(stream, slot);
@@ -206,9 +205,9 @@ static int receive_aside(struct resp_stream *stream, size_t *ret_asked, size_t *
 
 /* Where a part of a read was meant to go: the slot, and the place in its reply. */
 struct bet {
-	struct iovec parts[PARTS_MAX];
-	uint32_t     slot[PARTS_MAX];
-	uint64_t     position[PARTS_MAX];
+	struct iovec parts[RESP_PARTS_MAX];
+	uint32_t     slot[RESP_PARTS_MAX];
+	uint64_t     position[RESP_PARTS_MAX];
 	int          count;
 	size_t       bytes;
 };
@@ -246,7 +245,7 @@ static void bet_make(struct resp_stream *stream, struct bet *bet)
 
 	bet->count = 0;
 	bet->bytes = 0;
-	for (i = 0; i < stream->pending && bet->count <= PARTS_MAX - 3; i++) {
+	for (i = 0; i < stream->pending && bet->count <= RESP_PARTS_MAX - 3; i++) {
 		struct resp_slot *slot = resp_stream_slot(stream, i);
 		const uint32_t    index = (stream->first + i) % stream->depth;
 		uint64_t          position = 0;

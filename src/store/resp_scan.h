@@ -14,8 +14,7 @@ struct resp_page {
 	bool            more;   /* out: the page has keys for which there was no room */
 };
 
-/* One SCAN for keys of a name space, NULL for all.  -EACCES: the server
- * refused; -errno, KVS_E_PROTO. */
+/* One SCAN for keys of a namespace, NULL for all.  -EACCES: the server refused; -errno, KVS_E_PROTO. */
 int resp_scan(struct resp_pool *pool, const struct kvs_namespace *space, struct resp_page *page);
 
 #endif

@@ -88,7 +88,6 @@ static int read_host(const char *place, struct resp_settings *set, struct kvs_er
 	}
 	if (keep("host", host, bytes, set->host, sizeof(set->host), err) < 0)
 		return KVS_E_INVALID;
-	snprintf(set->place, sizeof(set->place), "%.255s:%s", set->host, set->port);
 	if (*rest && read_port(rest + 1, set, err) < 0)
 		return KVS_E_INVALID;
 	snprintf(set->place, sizeof(set->place), bracket ? "[%.255s]:%s" : "%.255s:%s", set->host,
@@ -122,13 +121,15 @@ static int read_password_file(const char *path, struct resp_settings *set, struc
 		rc = os_file_read(fd, text, bytes, 0);
 	os_close(fd);
 	if (rc < 0) {
+		explicit_bzero(text, sizeof(text));
 		return err_set(err, rc, "store.password_file: \"%.128s\" cannot be read: %s", path,
 			       kvs_strerror(rc));
 	}
 	bytes = strcspn(text, "\r\n");
 	if (bytes == 0)
-		return err_set(err, KVS_E_INVALID, "store.password_file: its first line is empty");
-	rc = keep("password_file", text, bytes, set->password, sizeof(set->password), err);
+		rc = err_set(err, KVS_E_INVALID, "store.password_file: its first line is empty");
+	else
+		rc = keep("password_file", text, bytes, set->password, sizeof(set->password), err);
 	explicit_bzero(text, sizeof(text));
 	return rc;
 }

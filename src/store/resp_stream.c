@@ -8,9 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Three parts a slot: what one send takes is bounded by bytes long before. */
-#define PARTS_MAX 48
-
 int resp_stream_init(struct resp_stream *stream, const struct resp_settings *settings,
 		     _Atomic uint64_t *flight_bytes, _Atomic uint64_t *corrupt_objects)
 {
@@ -199,13 +196,13 @@ int resp_stream_send(struct resp_stream *stream)
 {
 	stream->blocked = false;
 	while (stream->unsent > 0 && !stream->blocked) {
-		struct iovec parts[PARTS_MAX];
+		struct iovec parts[RESP_PARTS_MAX];
 		size_t       wanted = 0;
 		ssize_t      done;
 		int          count = 0, p;
 		uint32_t     i = stream->pending - stream->unsent;
 
-		for (; i < stream->pending && count <= PARTS_MAX - 3; i++)
+		for (; i < stream->pending && count <= RESP_PARTS_MAX - 3; i++)
 			count = add_slot(parts, count, resp_stream_slot(stream, i));
 		for (p = 0; p < count; p++)
 			wanted += parts[p].iov_len;

@@ -24,6 +24,9 @@
 /* What one read may bring, and so what may have to be set aside: as much as a socket buffer holds. */
 #define RESP_READ_MAX (512u * 1024)
 
+/* Of one send or read, three a slot: what it moves is bounded by bytes long before. */
+#define RESP_PARTS_MAX 48
+
 /* A value of another length is read and dropped up to here; past it the connection is cheaper. */
 #define RESP_DRAIN_MAX (16u << 20)
 

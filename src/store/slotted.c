@@ -92,8 +92,6 @@ static enum kvs_result read_verified(struct slotted *s, const struct reading *re
 	uint64_t       checksum;
 	int            rc;
 
-	if (span->bytes != reading->object.bytes)
-		return KVS_RESULT_CORRUPT;
 	rc = s->medium->ops->read(s->medium, reading->slot, payload, reading->object.bytes);
 	if (rc == -ENODATA)
 		return KVS_RESULT_CORRUPT;
@@ -131,6 +129,21 @@ static void unpin(struct slotted *s, uint32_t slot)
 	os_mutex_unlock(&s->mutex);
 }
 
+/*
+ * What fails its check goes.  An object that cannot be erased from the medium fails again after the
+ * next open.
+ */
+static enum kvs_result read_and_judge(struct slotted *s, const struct reading *reading,
+				      const struct kvs_span *span)
+{
+	const enum kvs_result result = read_verified(s, reading, span);
+
+	if (result == KVS_RESULT_CORRUPT)
+		(void)withdraw_pinned(s, reading->slot, true);
+	return result;
+}
+
+/* A caller's wrong length says nothing about the object: it stays. */
 static enum kvs_result get_one(struct slotted *s, const struct kvs_key *key,
 			       const struct kvs_span *span)
 {
@@ -139,13 +152,8 @@ static enum kvs_result get_one(struct slotted *s, const struct kvs_key *key,
 
 	if (!reading_begin(s, key, &reading))
 		return KVS_RESULT_MISSING;
-	result = read_verified(s, &reading, span);
-	/*
-	 * An object that cannot be erased from the medium fails its check again after the next
-	 * open.
-	 */
-	if (result == KVS_RESULT_CORRUPT)
-		(void)withdraw_pinned(s, reading.slot, true);
+	result = span->bytes == reading.object.bytes ? read_and_judge(s, &reading, span)
+						     : KVS_RESULT_CORRUPT;
 	unpin(s, reading.slot);
 	return result;
 }

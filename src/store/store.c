@@ -88,6 +88,7 @@ int store_open(const char *spec, uint64_t block_bytes, const char *evict_policy,
 	       struct kvs_store **ret_store, struct kvs_error *err)
 {
 	struct store_spec parts;
+	int               rc;
 
 	if (strcmp(spec, "none") == 0) {
 		*ret_store = NULL;
@@ -99,7 +100,10 @@ int store_open(const char *spec, uint64_t block_bytes, const char *evict_policy,
 			       "block_bytes: %" PRIu64 " is not a multiple of 4 KiB up to 1 GiB",
 			       block_bytes);
 	}
-	if (spec_parse(spec, &parts, err) < 0)
-		return KVS_E_INVALID;
-	return open_parts(&parts, block_bytes, evict_policy, ret_store, err);
+	rc = spec_parse(spec, &parts, err);
+	if (rc == 0)
+		rc = open_parts(&parts, block_bytes, evict_policy, ret_store, err);
+	/* A password may be among the options. */
+	explicit_bzero(parts.text, sizeof(parts.text));
+	return rc;
 }

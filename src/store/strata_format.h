@@ -8,7 +8,6 @@
  *
  * Headers and payload never share a page: payload moves by O_DIRECT, headers through the page
  * cache.  A slot is free exactly when its header is blank.  All integers are little-endian.
- * Version 1 is simple and preliminary: a log-structured format replaces it.
  */
 #ifndef STORE_STRATA_FORMAT_H
 #define STORE_STRATA_FORMAT_H

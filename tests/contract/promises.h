@@ -7,6 +7,7 @@
 	X(what_is_put_is_got_whole) \
 	X(a_second_put_changes_nothing) \
 	X(another_length_is_never_done) \
+	X(a_wrong_length_destroys_nothing) \
 	X(what_is_not_there_is_missing) \
 	X(what_is_removed_is_gone) \
 	X(every_field_of_a_key_counts) \

@@ -53,6 +53,19 @@ void another_length_is_never_done(void **state)
 	assert_int_equal(stand_get(stand, 2, BLOCK), KVS_RESULT_CORRUPT);
 }
 
+void a_wrong_length_destroys_nothing(void **state)
+{
+	struct stand *stand = *state;
+
+	if (!stand_keeps(stand))
+		return;
+	assert_int_equal(stand_put(stand, 1, 8192), KVS_RESULT_DONE);
+	assert_int_equal(stand_get(stand, 1, 4096), KVS_RESULT_CORRUPT);
+	assert_int_equal(stand_get(stand, 1, BLOCK), KVS_RESULT_CORRUPT);
+	assert_int_equal(stand_exists(stand, 1), KVS_RESULT_DONE);
+	assert_int_equal(stand_get(stand, 1, 8192), KVS_RESULT_DONE);
+}
+
 void what_is_not_there_is_missing(void **state)
 {
 	struct stand *stand = *state;

@@ -177,7 +177,6 @@ void stand_get_keys(struct stand *stand, const struct kvs_key *key, const uint32
 		guarded_back(&stand->guarded, &span[i], retired);
 	}
 	expect_intact_guards(stand);
-	expect_intact_guards(stand);
 }
 
 enum kvs_result stand_put(struct stand *stand, uint32_t number, uint32_t bytes)

@@ -118,6 +118,27 @@ static void lies_are_told(const char *options)
 	scripted_stop(&scripted);
 }
 
+static void an_object_of_another_type_is_counted(void **state)
+{
+	static const struct answer list[] = { SAYS("-WRONGTYPE Operation against a key\r\n") };
+	struct kvs_store_info      info;
+	struct scripted            scripted;
+	struct rig                 rig;
+	char                       spec[128];
+
+	(void)state;
+	scripted_start(&scripted);
+	snprintf(spec, sizeof(spec), "resp:127.0.0.1:%d", scripted.port);
+	rig_open(&rig, spec, 4096);
+	scripted_say(&scripted, list, 1, true);
+	get_four(&rig);
+	rig_expect(&rig, KVS_RESULT_CORRUPT);
+	rig.store->ops->describe(rig.store, &info);
+	assert_int_equal(info.corrupt_objects, 4);
+	rig_close(&rig);
+	scripted_stop(&scripted);
+}
+
 static void no_answer_to_a_get_loses_the_place(void **state)
 {
 	(void)state;
@@ -235,6 +256,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_answer_to_a_get_loses_the_place),
+		cmocka_unit_test(an_object_of_another_type_is_counted),
 		cmocka_unit_test(each_answer_to_a_put_is_understood),
 		cmocka_unit_test(an_answer_before_the_question_has_gone_out_is_none),
 		cmocka_unit_test(a_list_that_makes_no_sense_ends_with_an_error),

@@ -194,6 +194,26 @@ static void what_is_no_redis_is_told_apart(void **state)
 	scripted_stop(&scripted);
 }
 
+static void what_a_server_says_does_not_reach_the_terminal_raw(void **state)
+{
+	static const struct answer coloured[] = { SAYS("-ERR \x1b[31mred\r\n") };
+	static const char *const   options[] = { "db=0", "db=3" };
+	struct scripted            scripted;
+	struct kvs_store          *store;
+	struct kvs_error           err;
+	size_t                     i;
+
+	(void)state;
+	scripted_start(&scripted);
+	scripted_say(&scripted, coloured, 1, false);
+	for (i = 0; i < ARRAY_COUNT(options); i++) {
+		assert_true(store_open(spec("resp:127.0.0.1:%d?%s", scripted.port, options[i]), 65536,
+				       "lru", &store, &err) < 0);
+		assert_non_null(strstr(err.message, "ERR ?[31mred"));
+	}
+	scripted_stop(&scripted);
+}
+
 static bool has_tls(void)
 {
 	if (!redis.has_tls)
@@ -266,6 +286,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_server_that_is_not_there_is_named, clean),
 		cmocka_unit_test_teardown(a_server_that_says_nothing_is_left_in_time, clean),
 		cmocka_unit_test_teardown(what_is_no_redis_is_told_apart, clean),
+		cmocka_unit_test_teardown(what_a_server_says_does_not_reach_the_terminal_raw, clean),
 		cmocka_unit_test_teardown(tls_is_a_way_in, clean),
 		cmocka_unit_test_teardown(a_peer_of_another_name_is_refused, clean),
 		cmocka_unit_test_teardown(a_peer_that_nobody_vouches_for_is_refused, clean),

@@ -234,9 +234,10 @@ static void each_row_is_told_the_truth_in_any_company(void **state)
 		struct rig rig;
 
 		open_with(&rig, windows[w]);
-		for (i = 0; i < 12; i++)
+		for (i = 0; i < 12; i++) {
 			mixture(&rig, &prng, 1 + (uint32_t)prng_below(&prng, RIG_ROWS),
 				i % 3 ? 4096 : 65536);
+		}
 		mixture(&rig, &prng, 6, BLOCK);
 		rig_close(&rig);
 	}
@@ -354,7 +355,7 @@ static void objects_lie_in_the_database_that_was_selected(void **state)
 #define LISTED 300u
 #define FOREIGN 40u
 
-/* Keys of two name spaces, and what is not ours. */
+/* Keys of two namespaces, and what is not ours. */
 static void stock(struct rig *rig)
 {
 	uint32_t i;
@@ -395,7 +396,7 @@ static uint32_t listed(struct rig *rig, const struct kvs_namespace *space, uint3
 	return total;
 }
 
-static void a_name_space_is_listed_and_purged(void **state)
+static void a_namespace_is_listed_and_purged(void **state)
 {
 	const struct kvs_namespace third = { .byte[3] = 1 };
 	uint64_t                   removed = 0;
@@ -491,7 +492,7 @@ int main(void)
 		cmocka_unit_test(raw_values_are_shared_with_other_programs),
 		cmocka_unit_test(a_full_server_refuses_for_capacity),
 		cmocka_unit_test(objects_lie_in_the_database_that_was_selected),
-		cmocka_unit_test(a_name_space_is_listed_and_purged),
+		cmocka_unit_test(a_namespace_is_listed_and_purged),
 		cmocka_unit_test(workers_share_a_store),
 	};
 

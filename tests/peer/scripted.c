@@ -89,10 +89,9 @@ static bool take(struct scripted *scripted, struct client *client, const char *b
 
 static bool serve(struct scripted *scripted, struct client *client)
 {
-	static char   bytes[65536];
-	const ssize_t done = recv(client->fd, bytes, sizeof(bytes), 0);
+	const ssize_t done = recv(client->fd, scripted->bytes, sizeof(scripted->bytes), 0);
 
-	return done > 0 && take(scripted, client, bytes, (size_t)done);
+	return done > 0 && take(scripted, client, scripted->bytes, (size_t)done);
 }
 
 static void *run(void *arg)
@@ -104,7 +103,9 @@ static void *run(void *arg)
 
 	for (;;) {
 		polls[0] = (struct pollfd){ .fd = scripted->stop, .events = POLLIN };
-		polls[1] = (struct pollfd){ .fd = scripted->listener, .events = POLLIN };
+		/* A negative descriptor is passed over: whoever finds no place waits in the queue. */
+		polls[1] = (struct pollfd){ .fd = count < SCRIPTED_CLIENTS ? scripted->listener : -1,
+					    .events = POLLIN };
 		for (i = 0; i < count; i++)
 			polls[2 + i] = (struct pollfd){ .fd = clients[i].fd, .events = POLLIN };
 		KVS_ASSERT(poll(polls, (nfds_t)count + 2, -1) > 0);
@@ -116,7 +117,7 @@ static void *run(void *arg)
 			close(clients[i].fd);
 			clients[i] = clients[--count];
 		}
-		if (polls[1].revents && count < SCRIPTED_CLIENTS) {
+		if (polls[1].revents) {
 			clients[count] = (struct client){
 				.fd = accept(scripted->listener, NULL, NULL)
 			};

@@ -16,7 +16,7 @@
 #include "os/os.h"
 
 #define SCRIPTED_CLIENTS 16
-#define SCRIPTED_ANSWERS 16
+#define SCRIPTED_ANSWERS 160
 
 struct answer {
 	const char *bytes; /* NULL: none, ever */
@@ -32,6 +32,7 @@ struct answer {
 struct scripted {
 	int             listener, port, stop; /* stop: an eventfd */
 	pthread_t       thread;
+	char            bytes[65536]; /* the thread's: what a client just said */
 	struct os_mutex mutex; /* guards all below */
 	struct answer   answers[SCRIPTED_ANSWERS];
 	uint32_t        answer_count, next;

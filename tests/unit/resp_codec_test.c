@@ -142,9 +142,10 @@ static void each_kind_of_reply_is_read(void **state)
 	size_t      i;
 
 	(void)state;
-	for (i = 0; i < ARRAY_COUNT(samples); i++)
+	for (i = 0; i < ARRAY_COUNT(samples); i++) {
 		assert_string_equal(read_whole(samples[i].bytes, strlen(samples[i].bytes), &said),
 				    samples[i].said);
+	}
 }
 
 static void a_cut_at_any_two_bytes_changes_nothing(void **state)

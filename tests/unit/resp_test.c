@@ -54,7 +54,7 @@ static void a_key_is_read_back_only_as_it_is_written(void **state)
 	assert_false(resp_key_parse("kvs", "kvs:0:0:0:0", 11, &found));
 }
 
-static void a_pattern_covers_a_name_space(void **state)
+static void a_pattern_covers_a_namespace(void **state)
 {
 	const struct kvs_namespace space = { .byte = { 1, 2 } };
 	char                       pattern[RESP_KEY_MAX];
@@ -163,7 +163,8 @@ static void a_block_must_fit_a_value(void **state)
 	assert_int_equal(store_open("resp:h?connect=lazy", UINT64_C(1) << 29, "lru", &store, &err),
 			 KVS_E_INVALID);
 	assert_string_equal(err.message,
-			    "block_bytes: 512 MiB is more than a Redis value holds, 512 MiB");
+			    "block_bytes: 512 MiB is more than a Redis value holds with its trailer; "
+			    "use at most 512 MiB less 4 KiB");
 }
 
 static void a_lazy_store_opens_without_its_server(void **state)
@@ -189,7 +190,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_key_is_text_that_people_can_read),
 		cmocka_unit_test(a_key_is_read_back_only_as_it_is_written),
-		cmocka_unit_test(a_pattern_covers_a_name_space),
+		cmocka_unit_test(a_pattern_covers_a_namespace),
 		cmocka_unit_test(a_trailer_holds_for_its_key_length_and_bytes_only),
 		cmocka_unit_test(each_bad_spec_is_told_why),
 		cmocka_unit_test(a_block_must_fit_a_value),
