@@ -137,7 +137,9 @@ struct kvs_store_ops {
 
 	/*
 	 * Free everything and return 0; or KVS_E_QUARANTINE when I/O of the store may still touch
-	 * spans: then nothing was freed, and the store stays until the process ends.
+	 * spans: then nothing was freed, and the store stays until the process ends.  Nobody bounds
+	 * this call: it waits for I/O of its own no longer than a user would for the end of a
+	 * process.
 	 */
 	int (*close)(struct kvs_store *store);
 

@@ -174,9 +174,6 @@ int exec_open(struct kvs_store *store, const struct exec_options *options, struc
 		err_set(err, rc, "executor: no event descriptor: %s", kvs_strerror(rc));
 	else
 		rc = open_core(exec, &options->limits, err);
-	/* Without it the store works unregistered, and its note says so. */
-	if (rc == 0 && options->slices && store->ops->register_memory)
-		(void)store->ops->register_memory(store, options->slices, options->slice_count);
 	if (rc == 0)
 		rc = start_workers(exec, options, err);
 	if (rc < 0) {
@@ -186,6 +183,9 @@ int exec_open(struct kvs_store *store, const struct exec_options *options, struc
 		discard(exec);
 		return rc;
 	}
+	/* Last: a store cannot forget it.  Where it fails the store works on, and its note says so. */
+	if (options->slices && store->ops->register_memory)
+		(void)store->ops->register_memory(store, options->slices, options->slice_count);
 	*ret_exec = exec;
 	return 0;
 }
@@ -202,10 +202,8 @@ int exec_close(struct exec *exec, uint64_t deadline_ns)
 		return KVS_E_QUARANTINE;
 	join_workers(exec);
 	os_mutex_lock(&exec->lock);
-	/* A close that failed left the last of it to this one. */
-	locks_give_all(&exec->core.locks);
-	while (exec_tell_locks(exec))
-		;
+	/* The query workers saw to that before they left, within the deadline. */
+	KVS_ASSERT(exec->core.locks.held == 0 && exec->core.locks.owing.count == 0);
 	stuck = exec->core.stuck_count > 0;
 	os_mutex_unlock(&exec->lock);
 	if (stuck || exec->store->ops->close(exec->store) < 0)

@@ -62,8 +62,8 @@ int exec_open(struct kvs_store *store, const struct exec_options *options, struc
 	      struct kvs_error *err);
 
 /**
- * Stop: what waits is answered as closed, what runs may end, for at most deadline_ns from now.  Then
- * every lock is given back and the store is closed.  NULL is fine.
+ * Stop: what waits is answered as closed, what runs may end, and every lock is given back, for at
+ * most deadline_ns from now.  Then the store is closed: its close() bounds itself.  NULL is fine.
  *
  * Thread  Alone: other calls have returned, and none follows a success.
  * Errors  KVS_E_QUARANTINE  a worker did not come back, an op has not retired, or the store's own

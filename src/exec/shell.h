@@ -53,7 +53,4 @@ void *exec_work(void *worker);
 /* With the lock: facts are ready.  Drops it to say so, and takes it again. */
 void exec_announce(struct exec *exec);
 
-/* With the lock: tell the store of locks that it need not keep, if there are any.  Drops it for the call. */
-bool exec_tell_locks(struct exec *exec);
-
 #endif

@@ -68,7 +68,8 @@ void exec_announce(struct exec *exec)
 	os_mutex_lock(&exec->lock);
 }
 
-bool exec_tell_locks(struct exec *exec)
+/* With the lock: tell the store of locks that it need not keep.  Drops it for the call. */
+static bool tell_of_locks(struct exec *exec)
 {
 	struct kvs_key keys[UNLOCK_MAX];
 	const uint32_t count = locks_tell(&exec->core.locks, keys, UNLOCK_MAX);
@@ -132,7 +133,7 @@ static bool tend_locks(struct exec *exec, enum exec_class class)
 		return false;
 	if (exec->closing)
 		locks_give_all(&exec->core.locks);
-	return exec_tell_locks(exec);
+	return tell_of_locks(exec);
 }
 
 static void work_calls(struct exec *exec, enum exec_class class)

@@ -70,6 +70,8 @@ static void gate_unlock(struct kvs_store *store, const struct kvs_key *key, uint
 	uint32_t           i;
 
 	os_mutex_lock(&gate->lock);
+	while (gate->holds_unlocks && !gate->open)
+		os_cond_wait(&gate->moved, &gate->lock, GATE_FOREVER_NS);
 	for (i = 0; i < count; i++) {
 		KVS_ASSERT_CMP(gate->locked[key[i].offset], >, 0);
 		gate->locked[key[i].offset]--;

@@ -32,6 +32,7 @@ struct gate {
 	int              close_rc;
 	bool             closed;
 	uint32_t         locked[GATE_KEYS]; /* locks by key number */
+	bool             holds_unlocks;     /* at the gate, too */
 	uint32_t         slice_count;       /* registered */
 	struct exec     *exec;
 	int              epoll_fd;

@@ -214,6 +214,25 @@ static void B2_3_a_close_that_fails_gives_them_back_too(void **state)
 	gate_close(gate);
 }
 
+static void A5_7_unlocks_that_last_are_within_the_deadline(void **state)
+{
+	struct gate *const gate = gate_open(&gate_options);
+	struct fact        fact;
+
+	(void)state;
+	gate->holds_unlocks = true;
+	assert_int_equal(gate_submit_key(gate, 1, OP_QUERY, OP_LOCK, 0), 0);
+	gate_collect(gate, &fact, 1);
+	assert_int_equal(exec_close(gate->exec, 0), KVS_E_QUARANTINE);
+	assert_int_equal(exec_close(gate->exec, 1000), KVS_E_QUARANTINE);
+	assert_false(gate->closed);
+	assert_int_equal(gate->locked[0], 1);
+	gate_let_through(gate);
+	assert_int_equal(exec_close(gate->exec, GATE_FOREVER_NS), 0);
+	assert_int_equal(gate->locked[0], 0);
+	gate_free(gate);
+}
+
 /* --- a store that writes when nobody thinks of it any more ---------------------------------------- */
 
 #define LATE_NS UINT64_C(1000000000)
@@ -352,6 +371,7 @@ int main(void)
 		cmocka_unit_test(A5_7_a_store_with_io_of_its_own_under_way_is_not_gone),
 		cmocka_unit_test(B2_3_a_close_gives_every_lock_back),
 		cmocka_unit_test(B2_3_a_close_that_fails_gives_them_back_too),
+		cmocka_unit_test(A5_7_unlocks_that_last_are_within_the_deadline),
 		cmocka_unit_test(A1_4_a_late_write_after_a_failed_close_touches_nobody),
 	};
 

@@ -5,6 +5,7 @@
  * Nobody sleeps: the test waits on the gate's condition or on the executor's descriptor.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -302,6 +303,28 @@ static void memory_is_told_to_the_store_at_open(void **state)
 	gate_close(gate);
 }
 
+/* No machine has room for such a stack, so no worker can start. */
+static void a_store_that_stays_the_callers_has_been_told_of_no_memory(void **state)
+{
+	static uint8_t        bytes[GATE_BLOCK_BYTES];
+	const struct kvs_span slice = { bytes, GATE_BLOCK_BYTES, GATE_BLOCK_BYTES };
+	struct exec_options   options = gate_options;
+	struct gate *const    gate = gate_make();
+	pthread_attr_t        usual, huge;
+
+	(void)state;
+	options.slices = &slice;
+	options.slice_count = 1;
+	assert_int_equal(pthread_getattr_default_np(&usual), 0);
+	assert_int_equal(pthread_getattr_default_np(&huge), 0);
+	assert_int_equal(pthread_attr_setstacksize(&huge, (size_t)1 << 50), 0);
+	assert_int_equal(pthread_setattr_default_np(&huge), 0);
+	assert_true(exec_open(&gate->store, &options, &gate->exec, NULL) < 0);
+	assert_int_equal(pthread_setattr_default_np(&usual), 0);
+	assert_int_equal(gate->slice_count, 0);
+	gate_close(gate);
+}
+
 /* --- what the core decides, through the shell --------------------------------------------------- */
 
 /* Each may run alone, so the second waits for the first although a worker is free. */
@@ -554,6 +577,7 @@ int main(void)
 		GATE_TEST(stats_are_totals_since_open),
 		GATE_TEST(workers_and_limits_are_checked_at_open),
 		cmocka_unit_test(memory_is_told_to_the_store_at_open),
+		cmocka_unit_test(a_store_that_stays_the_callers_has_been_told_of_no_memory),
 		cmocka_unit_test(bytes_bound_what_runs_at_once),
 		cmocka_unit_test(calls_of_a_store_of_one_thread_never_overlap),
 		cmocka_unit_test(A5_4_an_outage_refuses_until_a_probe_succeeds),
