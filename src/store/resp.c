@@ -71,6 +71,7 @@ static void resp_describe(struct kvs_store *store, struct kvs_store_info *ret_in
 		.death_retires = KVS_DEATH_COPY,
 		.failures_retire = true,
 		.verified = resp->settings.verified,
+		.away = resp_server_is_unreached(&resp->server),
 		.note = "capacity, eviction and persistence are the server's; locks are advisory",
 	};
 }
