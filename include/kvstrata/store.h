@@ -72,7 +72,12 @@ struct kvs_store_info {
 	bool                direct;          /* payload goes past the page cache */
 	bool                locks;           /* lock() keeps objects from eviction; else advisory */
 	bool                one_thread;      /* calls must not overlap; not together with submit() */
-	bool                away;            /* not reached yet: the executor begins in cooldown */
+	/*
+	 * The peer has not been reached since open.  Told for the executor, which asks once at open
+	 * and then begins in cooldown, with the first probe allowed at once; outages that come
+	 * later show in results.
+	 */
+	bool                away;
 	char                note[128];       /* one sentence a user should know; "" for none */
 };
 

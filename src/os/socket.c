@@ -2,7 +2,8 @@
 /*
  * Stream sockets of a client: TCP over IPv6 and IPv4, and Unix.
  *
- * Every descriptor is non-blocking; waiting is os_wait(), always with a deadline.
+ * Every descriptor is non-blocking; waiting is os_wait(), always with a deadline.  Only a name is
+ * resolved without one: the resolver's own time-outs bound that.
  */
 #include "os/os.h"
 
@@ -95,18 +96,29 @@ static int resolver_code(int code)
 	}
 }
 
+/* An address that swallows packets must leave time for those behind it. */
+static uint64_t share(uint64_t deadline_ns, uint32_t addresses)
+{
+	const uint64_t now = os_now_ns();
+
+	return deadline_ns > now ? now + (deadline_ns - now) / addresses : deadline_ns;
+}
+
 int os_socket_connect(const char *host, const char *port, uint64_t deadline_ns)
 {
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV };
 	const int             on = 1;
 	struct addrinfo      *list, *at;
+	uint32_t              left = 0;
 	int                   fd = -EADDRNOTAVAIL;
 	const int             code = getaddrinfo(host, port, &hints, &list);
 
 	if (code != 0)
 		return resolver_code(code);
+	for (at = list; at; at = at->ai_next)
+		left++;
 	for (at = list; at && fd < 0; at = at->ai_next)
-		fd = connect_to(at->ai_addr, at->ai_addrlen, deadline_ns);
+		fd = connect_to(at->ai_addr, at->ai_addrlen, share(deadline_ns, left--));
 	freeaddrinfo(list);
 	/* Commands are smaller than a segment: they must not wait for the acknowledgement before. */
 	if (fd >= 0)

@@ -3,6 +3,7 @@
 #include "os/tls.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,9 +62,23 @@ static long socket_control(BIO *bio, int command, long number, void *pointer)
 	return command == BIO_CTRL_FLUSH;
 }
 
+/* OpenSSL has about a hundred numbers for a whole process, and none comes back. */
+static pthread_once_t index_once = PTHREAD_ONCE_INIT;
+static int            socket_index;
+
+static void take_index(void)
+{
+	socket_index = BIO_get_new_index();
+}
+
 static BIO_METHOD *socket_method(void)
 {
-	BIO_METHOD *method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "os_socket");
+	BIO_METHOD *method;
+
+	pthread_once(&index_once, take_index);
+	if (socket_index < 0)
+		return NULL;
+	method = BIO_meth_new(socket_index | BIO_TYPE_SOURCE_SINK, "os_socket");
 
 	if (!method)
 		return NULL;
@@ -159,7 +174,7 @@ static int shake_hands(struct tls *tls, uint64_t deadline_ns, struct kvs_error *
 {
 	for (;;) {
 		struct os_wait wait = { .fd = tls->fd };
-		int            done, rc;
+		int            done, rc, ready;
 
 		ERR_clear_error();
 		done = SSL_connect(tls->ssl);
@@ -170,8 +185,9 @@ static int shake_hands(struct tls *tls, uint64_t deadline_ns, struct kvs_error *
 			return refuse_handshake(tls, rc, err);
 		wait.to_write = tls->wants_write;
 		wait.to_read = !tls->wants_write;
-		if (os_wait(&wait, 1, deadline_ns) <= 0)
-			return refuse_handshake(tls, -ETIMEDOUT, err);
+		ready = os_wait(&wait, 1, deadline_ns);
+		if (ready <= 0)
+			return refuse_handshake(tls, ready < 0 ? ready : -ETIMEDOUT, err);
 	}
 }
 

@@ -30,6 +30,7 @@
 #define CURSOR_BITS 48
 #define CURSOR_MASK ((UINT64_C(1) << CURSOR_BITS) - 1)
 #define SKIP_MAX ((UINT32_C(1) << (64 - CURSOR_BITS)) - 1)
+_Static_assert(RESP_PAGE_KEYS_MAX <= SKIP_MAX, "a cursor has room for every place in a page");
 
 /* A list call ends after so many pages without a key, at a cursor to go on from. */
 #define EMPTY_PAGES_MAX 1024u
@@ -70,6 +71,7 @@ static void resp_describe(struct kvs_store *store, struct kvs_store_info *ret_in
 		.death_retires = KVS_DEATH_COPY,
 		.failures_retire = true,
 		.verified = resp->settings.verified,
+		.away = resp_server_is_unreached(&resp->server),
 		.note = "capacity, eviction and persistence are the server's; locks are advisory",
 	};
 }
@@ -168,8 +170,7 @@ static int resp_list(struct kvs_store *store, const struct kvs_namespace *space,
 static int remove_page(struct kvs_store *store, const struct resp_page *page, uint64_t *removed)
 {
 	enum kvs_result result[PURGE_KEYS];
-	uint64_t        before = *removed;
-	uint32_t        i;
+	uint32_t        gone = 0, i;
 	int             rc;
 
 	if (page->count == 0)
@@ -181,9 +182,11 @@ static int remove_page(struct kvs_store *store, const struct resp_page *page, ui
 		if (result[i] == KVS_RESULT_FAILED)
 			return -EIO;
 		*removed += result[i] == KVS_RESULT_DONE;
+		/* By us, or by another client in between. */
+		gone += result[i] == KVS_RESULT_DONE || result[i] == KVS_RESULT_MISSING;
 	}
 	/* A page that is read again must have become shorter. */
-	return page->more && *removed == before ? -EIO : 0;
+	return page->more && gone == 0 ? -EIO : 0;
 }
 
 static int resp_purge(struct kvs_store *store, const struct kvs_namespace *space,

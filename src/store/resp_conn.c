@@ -84,7 +84,8 @@ ssize_t resp_conn_receive(struct resp_conn *conn, void *bytes, size_t room, uint
 {
 	const struct iovec part = { bytes, room };
 
-	for (;;) {
+	/* Looked at before each read: a peer that sends a little all the time must not keep us. */
+	while (os_now_ns() < deadline_ns) {
 		const ssize_t done = resp_conn_readv(conn, &part, 1);
 		int           rc;
 
@@ -94,6 +95,7 @@ ssize_t resp_conn_receive(struct resp_conn *conn, void *bytes, size_t room, uint
 		if (rc < 0)
 			return rc;
 	}
+	return -ETIMEDOUT;
 }
 
 /* One command and the head of its reply, which is all of it. */

@@ -2,7 +2,7 @@
 /*
  * One connection to a Redis server: connected, secured, logged in, its database selected.
  *
- * It moves bytes and waits for nothing but in the calls that take a deadline.  One thread at a time.
+ * It moves bytes and waits in open and in the calls that take a deadline only.  One thread at a time.
  */
 #ifndef STORE_RESP_CONN_H
 #define STORE_RESP_CONN_H
@@ -20,7 +20,8 @@ struct resp_conn {
 };
 
 /**
- * Connect within settings->connect_timeout_ns.  authority: NULL without TLS.
+ * Connect within settings->connect_timeout_ns; that the name is resolved comes on top, and nothing
+ * but the resolver bounds it.  authority: NULL without TLS.
  *
  * Errors  -errno and KVS_E_* as they came; the sentence names the setting that does not fit.
  */

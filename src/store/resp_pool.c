@@ -24,6 +24,16 @@ void resp_server_fini(struct resp_server *server)
 	os_mutex_fini(&server->mutex);
 }
 
+bool resp_server_is_unreached(struct resp_server *server)
+{
+	bool reached;
+
+	os_mutex_lock(&server->mutex);
+	reached = server->reached;
+	os_mutex_unlock(&server->mutex);
+	return !reached;
+}
+
 /* The code of the last failure while it is too early to try again; else 0. */
 static int server_is_away(struct resp_server *server)
 {
@@ -48,6 +58,7 @@ static void server_note(struct resp_server *server, int code)
 	if (code == 0)
 		server->back_off_ns = 0;
 	server->retry_ns = os_now_ns() + server->back_off_ns;
+	server->reached |= code == 0;
 	os_mutex_unlock(&server->mutex);
 }
 

@@ -8,7 +8,8 @@
  * it doubles up to a second, is forgotten with the first success, and belongs to the server: all
  * pools of a store share it.
  *
- * Waiting  for a lease ends, because whoever holds one is bounded by its time-outs.
+ * Waiting  for a lease ends, because whoever holds one is bounded by its time-outs, and by the
+ *          resolver's while it connects to a name.
  */
 #ifndef STORE_RESP_POOL_H
 #define STORE_RESP_POOL_H
@@ -23,6 +24,7 @@ struct resp_server {
 	uint64_t                    retry_ns;  /* no connect before */
 	uint64_t                    back_off_ns;
 	int                         code; /* of the last failure */
+	bool                        reached; /* a connection has been open */
 };
 
 struct resp_pool {
@@ -39,6 +41,9 @@ struct resp_lease {
 	struct resp_stream *streams[RESP_CONNECTIONS_MAX];
 	uint32_t            count;
 };
+
+/* Never has a connection been open; from any thread. */
+bool resp_server_is_unreached(struct resp_server *server);
 
 void resp_server_init(struct resp_server *server, const struct resp_settings *settings,
 		      struct tls_authority *authority);

@@ -14,6 +14,9 @@
 /* Of the hash table, a call: the server must answer others in between. */
 #define SCAN_COUNT "256"
 
+/* What begins with our prefix and is longer is somebody else's key still; past this it is none. */
+#define KEY_BYTES_MAX (RESP_KEY_MAX + 4096)
+
 enum place { AT_REPLY, AT_CURSOR, AT_KEYS, AT_KEY, AT_END };
 
 struct answer {
@@ -74,11 +77,18 @@ static int begin_array(struct answer *answer, int64_t count)
 		answer->place = AT_CURSOR;
 		return 0;
 	}
-	if (answer->place != AT_KEYS)
+	if (answer->place != AT_KEYS || count > RESP_PAGE_KEYS_MAX)
 		return KVS_E_PROTO;
 	answer->keys_left = (uint64_t)count;
 	answer->place = count ? AT_KEY : AT_END;
 	return 0;
+}
+
+static int begin_bulk(const struct answer *answer, int64_t bytes)
+{
+	if (answer->place != AT_CURSOR && answer->place != AT_KEY)
+		return KVS_E_PROTO;
+	return bytes <= KEY_BYTES_MAX ? 0 : KVS_E_PROTO;
 }
 
 static void keep_text(struct answer *answer, const char *bytes, size_t count)
@@ -99,7 +109,7 @@ static int act(struct answer *answer, const struct resp_reader *reader, int even
 	case RESP_ARRAY:
 		return begin_array(answer, reader->value);
 	case RESP_BULK:
-		return answer->place == AT_CURSOR || answer->place == AT_KEY ? 0 : KVS_E_PROTO;
+		return begin_bulk(answer, reader->value);
 	case RESP_DATA:
 		keep_text(answer, bytes, count);
 		return 0;

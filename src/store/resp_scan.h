@@ -5,6 +5,9 @@
 
 #include "store/resp_pool.h"
 
+/* A longer answer to one SCAN is refused. */
+#define RESP_PAGE_KEYS_MAX 65535u
+
 struct resp_page {
 	uint64_t        cursor; /* in: where it begins; out: where the next does, 0 at the end */
 	uint32_t        skip;   /* keys of the page to pass over */

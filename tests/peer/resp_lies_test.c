@@ -6,9 +6,12 @@
 #include "rig.h"
 
 #include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "scripted.h"
+#include "store/resp_conn.h"
 
 #define LENGTH 16u
 
@@ -252,6 +255,96 @@ static void a_list_that_makes_no_sense_ends_with_an_error(void **state)
 	scripted_stop(&scripted);
 }
 
+static void a_list_without_an_end_is_refused(void **state)
+{
+	static const struct answer lists[] = {
+		SAYS("*2\r\n$1\r\n0\r\n*65536\r\n"), SAYS("*2\r\n$1\r\n0\r\n*1\r\n$9999\r\n"),
+		SAYS("*2\r\n$9999\r\n"),
+	};
+	struct scripted scripted;
+	struct kvs_key  keys[4];
+	struct rig      rig;
+	char            spec[128];
+	size_t          i;
+
+	(void)state;
+	scripted_start(&scripted);
+	snprintf(spec, sizeof(spec), "resp:127.0.0.1:%d", scripted.port);
+	rig_open(&rig, spec, 4096);
+	for (i = 0; i < ARRAY_COUNT(lists); i++) {
+		uint64_t cursor = 0;
+		uint32_t count;
+
+		scripted_say(&scripted, &lists[i], 1, true);
+		assert_int_equal(rig.store->ops->list(rig.store, NULL, &cursor, keys, 4, &count),
+				 KVS_E_PROTO);
+	}
+	rig_close(&rig);
+	scripted_stop(&scripted);
+}
+
+/* There are bytes, and always would be: a deadline counts all the same. */
+static void bytes_behind_a_deadline_are_not_waited_for(void **state)
+{
+	struct resp_conn conn = { .fd = -1 };
+	int              pair[2];
+	char             byte;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
+	assert_int_equal(write(pair[1], "ab", 2), 2);
+	conn.fd = pair[0];
+	assert_int_equal(resp_conn_receive(&conn, &byte, 1, UINT64_MAX), 1);
+	assert_int_equal(resp_conn_receive(&conn, &byte, 1, os_now_ns()), -ETIMEDOUT);
+	resp_conn_close(&conn);
+	close(pair[1]);
+}
+
+/* As many keys as a purge removes at a time and one more, so that the page is read again. */
+#define PAGE_KEYS 129u
+
+/* The answer to SCAN, with all keys of the page. */
+static size_t write_page(char *text, size_t room)
+{
+	size_t   used = (size_t)snprintf(text, room, "*2\r\n$1\r\n0\r\n*%u\r\n", PAGE_KEYS);
+	uint32_t i;
+
+	for (i = 0; i < PAGE_KEYS; i++) {
+		const struct kvs_key key = key_of(i);
+		char                 name[RESP_KEY_MAX];
+		const size_t         bytes = resp_key_text("kvs", &key, name);
+
+		used += (size_t)snprintf(text + used, room - used, "$%zu\r\n%s\r\n", bytes, name);
+	}
+	return used;
+}
+
+static void keys_that_another_client_removes_do_not_fail_a_purge(void **state)
+{
+	static const struct answer gone = SAYS(":0\r\n"), empty = SAYS("*2\r\n$1\r\n0\r\n*0\r\n");
+	static struct answer       answers[PAGE_KEYS + 1];
+	static char                page[PAGE_KEYS * (RESP_KEY_MAX + 16)];
+	struct scripted            scripted;
+	struct rig                 rig;
+	uint64_t                   purged = 77;
+	char                       spec[128];
+	uint32_t                   i;
+
+	(void)state;
+	scripted_start(&scripted);
+	snprintf(spec, sizeof(spec), "resp:127.0.0.1:%d", scripted.port);
+	rig_open(&rig, spec, 4096);
+	answers[0] = (struct answer){ page, write_page(page, sizeof(page)), false };
+	for (i = 1; i < PAGE_KEYS; i++)
+		answers[i] = gone;
+	answers[PAGE_KEYS] = empty;
+	scripted_say(&scripted, answers, PAGE_KEYS + 1, true);
+	assert_int_equal(rig.store->ops->purge(rig.store, NULL, &purged), 0);
+	assert_int_equal(purged, 0);
+	rig_close(&rig);
+	scripted_stop(&scripted);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -260,6 +353,9 @@ int main(void)
 		cmocka_unit_test(each_answer_to_a_put_is_understood),
 		cmocka_unit_test(an_answer_before_the_question_has_gone_out_is_none),
 		cmocka_unit_test(a_list_that_makes_no_sense_ends_with_an_error),
+		cmocka_unit_test(a_list_without_an_end_is_refused),
+		cmocka_unit_test(bytes_behind_a_deadline_are_not_waited_for),
+		cmocka_unit_test(keys_that_another_client_removes_do_not_fail_a_purge),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

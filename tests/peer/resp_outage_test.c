@@ -113,8 +113,9 @@ static void a_restarted_server_is_used_at_once(void **state)
 
 static void a_lazy_store_finds_its_server_by_itself(void **state)
 {
-	char       spec[128];
-	struct rig rig;
+	struct kvs_store_info info;
+	char                  spec[128];
+	struct rig            rig;
 
 	(void)state;
 	redis_kill(&redis);
@@ -125,8 +126,18 @@ static void a_lazy_store_finds_its_server_by_itself(void **state)
 	assert_int_equal(rig_put(&rig), -ECONNREFUSED);
 	assert_int_equal(rig.store->ops->exists(rig.store, rig.keys, 2, rig.results),
 			 -ECONNREFUSED);
+	rig.store->ops->describe(rig.store, &info);
+	assert_true(info.away);
 	redis_restart(&redis);
 	expect_recovery(&rig, 1);
+	rig.store->ops->describe(rig.store, &info);
+	assert_false(info.away);
+	/* Reached once: what comes later is an outage and shows in results. */
+	redis_kill(&redis);
+	assert_int_equal(rig_get(&rig), -ECONNREFUSED);
+	rig.store->ops->describe(rig.store, &info);
+	assert_false(info.away);
+	redis_restart(&redis);
 	rig_close(&rig);
 }
 

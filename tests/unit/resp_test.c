@@ -178,6 +178,7 @@ static void a_lazy_store_opens_without_its_server(void **state)
 	store->ops->describe(store, &info);
 	assert_true(info.failures_retire);
 	assert_true(info.verified);
+	assert_true(info.away);
 	assert_false(info.locks);
 	assert_false(info.one_thread);
 	assert_int_equal(info.durability, KVS_DURABILITY_PROCESS);
