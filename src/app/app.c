@@ -90,9 +90,22 @@ int app_close_file(FILE *file, const char *name, const char *path, struct kvs_er
 	return err_set(err, -failed, "%s: cannot write %.120s: %s", name, path, strerror(failed));
 }
 
+static void print_parts(const struct app_command *command)
+{
+	const size_t skip = strlen(command->name) + 1;
+	size_t       i;
+
+	if (!command->parts)
+		return;
+	printf("\nCommands\n");
+	for (i = 0; command->parts[i]; i++)
+		printf("  %-7s %s\n", command->parts[i]->name + skip, command->parts[i]->summary);
+}
+
 void app_help(const struct app_command *command)
 {
 	printf("Usage: kvstrata %s %s\n\n%s", command->name, command->usage, command->text);
+	print_parts(command);
 	if (command->option_count > 0) {
 		printf("\nFlags\n");
 		conf_help(command->options, command->option_count, stdout);

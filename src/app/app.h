@@ -21,7 +21,7 @@ enum app_exit { APP_DONE = 0, APP_FAILED = 1, APP_USAGE = 2 };
 struct app_command {
 	const char *name;     /* "replay" */
 	const char *usage;    /* what follows the name: "[FLAGS]", "check FILE" */
-	const char *summary;  /* one line for `kvstrata --help`, without a full stop */
+	const char *summary;  /* one line for the help of what it is a part of, without a full stop */
 	const char *example;  /* one command line for `kvstrata --help` */
 	const char *text;     /* paragraphs: what it does and what it prints; ends with a newline */
 	const char *examples; /* lines for `kvstrata NAME --help`, two blanks in front; ends with a newline */

@@ -29,7 +29,7 @@
 /* Ops under way while busy: the worker always has a next one. */
 #define BUSY_DEPTH 4u
 
-/* A store call of the idle measurement lasts so long: the reader sleeps since long. */
+/* A store call of the idle measurement lasts long enough that the reader is asleep. */
 #define IDLE_CALL_NS UINT64_C(300000)
 
 struct settings {
@@ -277,8 +277,6 @@ static int open_exec(struct bench *bench, struct kvs_error *err)
 	if (rc < 0)
 		return rc;
 	timed->store.ops = &timed_ops;
-	os_mutex_init(&timed->lock);
-	os_cond_init(&timed->never);
 	rc = exec_open(&timed->store, &options, &bench->exec, err);
 	if (rc < 0)
 		timed_close(&timed->store);
@@ -289,6 +287,8 @@ static void close_all(struct bench *bench)
 {
 	/* nil always comes back. */
 	KVS_ASSERT(exec_close(bench->exec, UINT64_MAX) == 0);
+	os_cond_fini(&bench->timed.never);
+	os_mutex_fini(&bench->timed.lock);
 	free(bench->keys);
 	free(bench->spans);
 	free(bench->block);
@@ -306,6 +306,8 @@ static int bench_exec(const struct settings *set, struct kvs_error *err)
 	if (!bench)
 		return err_set(err, -ENOMEM, "no memory for the bench");
 	bench->set = set;
+	os_mutex_init(&bench->timed.lock);
+	os_cond_init(&bench->timed.never);
 	rc = open_buffers(bench, err);
 	if (rc == 0)
 		rc = open_exec(bench, err);
@@ -355,6 +357,7 @@ static int run(int argc, char **argv)
 const struct app_command bench_exec_command = {
 	.name = "bench exec",
 	.usage = "[FLAGS]",
+	.summary = "the executor alone: submissions, and the way of a completion to its reader",
 	.text = "Measures the executor over a store that does nothing.\n"
 		"\n"
 		"Submissions: one thread submits GETs and polls, one worker runs them, as many under way\n"

@@ -59,11 +59,6 @@ const struct app_command bench_command = {
 	.summary = "measures a part of the system on this machine",
 	.example = "kvstrata bench exec",
 	.text = "Measures one part of the system, several times, and prints medians.\n"
-		"\n"
-		"Benches\n"
-		"  exec    the executor alone: submissions, and the way of a completion to its reader\n"
-		"  resp    objects in a Redis server, beside redis-benchmark\n"
-		"\n"
 		"`kvstrata bench NAME --help` explains each.\n",
 	.examples = "  kvstrata bench exec\n"
 		    "  kvstrata bench exec --json\n"

@@ -110,7 +110,7 @@ static int check_room(struct exec_core *core, const struct op *op, uint64_t now_
 {
 	if (core->stopped)
 		return refuse(core, EXEC_REFUSED_CLOSED, KVS_E_CLOSED);
-	if (core->stuck_count > 0)
+	if (core->unretired_count > 0)
 		return refuse(core, EXEC_REFUSED_QUARANTINE, KVS_E_QUARANTINE);
 	if (core->queue[exec_class_of(op->kind)].count == core->limits.queue_max ||
 	    core->slots.busy_count == core->limits.outstanding_max)
@@ -207,7 +207,7 @@ static void complete(struct exec_core *core, uint32_t job, const struct fact *fa
 		list_remove(&core->live, core->live_links, job);
 	} else {
 		/* Refuse from this moment, not from delivery: the bytes are in doubt already. */
-		core->stuck_count++;
+		core->unretired_count++;
 		core->counters[EXEC_UNRETIRED]++;
 	}
 }
@@ -353,7 +353,7 @@ int exec_core_notice(struct exec_core *core, const struct retirement_notice *not
 			continue;
 		list_remove(&core->live, core->live_links, job);
 		slots_release(&core->slots, job);
-		core->stuck_count--;
+		core->unretired_count--;
 		core->counters[EXEC_NOTICES]++;
 		return 0;
 	}

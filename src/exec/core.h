@@ -94,7 +94,7 @@ struct exec_core {
 	uint64_t           queued_bytes;
 	uint32_t           running[EXEC_CLASS_COUNT];
 	uint64_t           running_bytes[EXEC_CLASS_COUNT];
-	uint32_t           stuck_count;               /* unretired facts delivered, or about to be */
+	uint32_t           unretired_count;           /* jobs whose fact is unretired, polled or not */
 	uint32_t           probe;                     /* the job that asks whether an outage is over */
 	bool               stopped;
 	uint64_t           last_op_id;
@@ -103,6 +103,7 @@ struct exec_core {
 	uint64_t           counters[EXEC_COUNTER_COUNT];
 };
 
+/* Errors: KVS_E_INVALID with a sentence (limits, locks, cooldown), -ENOMEM; nothing is left open. */
 int exec_core_open(struct exec_core *core, const struct exec_limits *limits, struct kvs_error *err);
 void exec_core_close(struct exec_core *core);
 
@@ -150,7 +151,10 @@ void exec_core_unlock(struct exec_core *core, const struct kvs_key *keys, uint32
 uint32_t exec_core_poll(struct exec_core *core, uint64_t now_ns, struct fact *ret_facts,
 			uint32_t fact_max, struct exec_pressure *ret_pressure);
 
-/* An op whose fact came unretired has retired after all.  KVS_E_STALE when no such op is stuck. */
+/*
+ * An op whose fact came unretired has retired after all.  KVS_E_STALE when no such op is stuck, as
+ * before its fact was polled.
+ */
 int exec_core_notice(struct exec_core *core, const struct retirement_notice *notice);
 
 static inline enum exec_class exec_class_of(enum op_kind kind)

@@ -52,7 +52,7 @@ void exec_core_audit(const struct exec_core *core)
 		       bytes[EXEC_RUNNING]);
 	KVS_ASSERT_CMP(core->done.count, ==, count[EXEC_DONE]);
 	KVS_ASSERT_CMP(core->live.count, ==, live);
-	KVS_ASSERT_CMP(unretired, ==, core->stuck_count);
+	KVS_ASSERT_CMP(unretired, ==, core->unretired_count);
 	/* Somebody asks, or nobody would ever know. */
 	KVS_ASSERT(core->health.state != HEALTH_PROBING || core->probe != SLOT_NONE);
 }

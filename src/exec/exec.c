@@ -204,7 +204,7 @@ int exec_close(struct exec *exec, uint64_t deadline_ns)
 	os_mutex_lock(&exec->lock);
 	/* The query workers saw to that before they left, within the deadline. */
 	KVS_ASSERT(exec->core.locks.held == 0 && exec->core.locks.owing.count == 0);
-	stuck = exec->core.stuck_count > 0;
+	stuck = exec->core.unretired_count > 0;
 	os_mutex_unlock(&exec->lock);
 	if (stuck || exec->store->ops->close(exec->store) < 0)
 		return KVS_E_QUARANTINE;
@@ -228,8 +228,7 @@ int exec_submit(struct exec *exec, const struct op *op)
 
 void exec_cancel(struct exec *exec, uint64_t op_id)
 {
-	int  class;
-	bool signal;
+	int class;
 
 	os_mutex_lock(&exec->lock);
 	exec_core_cancel(&exec->core, op_id, os_now_ns());
@@ -238,13 +237,8 @@ void exec_cancel(struct exec *exec, uint64_t op_id)
 		if (exec->core.queue[class].count > 0)
 			os_cond_signal(&exec->work[class]);
 	}
-	signal = exec->armed && exec->core.done.count > 0;
-	exec->armed = exec->armed && !signal;
-	os_mutex_unlock(&exec->lock);
 	/* A cancelled op's fact waits like any other. */
-	atomic_store_explicit(&exec->ready, true, memory_order_release);
-	if (signal)
-		os_eventfd_signal(exec->event_fd);
+	exec_wake(exec);
 }
 
 void exec_unlock(struct exec *exec, const struct kvs_key *keys, uint32_t count)
@@ -332,8 +326,9 @@ void exec_stats(struct exec *exec, struct exec_stats *ret_stats)
 	int                           i;
 
 	os_mutex_lock(&exec->lock);
-	*ret_stats = exec->stats;
+	ret_stats->moved = exec->moved;
 	for (i = 0; i < EXEC_CLASS_COUNT; i++) {
+		ret_stats->busy_ns[i] = exec->busy_ns[i];
 		if (exec->busy[i] > 0)
 			ret_stats->busy_ns[i] += os_now_ns() - exec->busy_since[i];
 	}

@@ -83,10 +83,16 @@ void exec_unlock(struct exec *exec, const struct kvs_key *keys, uint32_t count);
 uint32_t exec_poll(struct exec *exec, struct fact *ret_facts, uint32_t fact_max,
 		   struct exec_pressure *ret_pressure);
 
-/* An op whose fact came unretired has retired after all.  KVS_E_STALE when no such op is stuck. */
+/*
+ * An op whose fact came unretired has retired after all.  KVS_E_STALE when no such op is stuck: a
+ * notice that comes before the fact was polled is lost, and must be told again.
+ */
 int exec_notice(struct exec *exec, const struct retirement_notice *notice);
 
-/* True as soon as facts wait; false after timeout_ns, or now and then before. */
+/*
+ * True as soon as facts wait, or now and then with nothing there; false after timeout_ns, or now and
+ * then before.
+ */
 bool exec_wait(struct exec *exec, uint64_t timeout_ns);
 
 /*

@@ -42,7 +42,8 @@ struct exec {
 	bool              closing;
 	bool              armed;    /* somebody sleeps, or is about to, on the descriptor */
 	uint32_t          alive;    /* workers */
-	struct exec_stats stats;
+	struct exec_moved moved;                        /* since open, as is busy_ns */
+	uint64_t          busy_ns[EXEC_CLASS_COUNT];    /* without the present busy time */
 	uint32_t          busy[EXEC_CLASS_COUNT];       /* workers with a job */
 	uint64_t          busy_since[EXEC_CLASS_COUNT]; /* when the first of them began */
 };
@@ -50,7 +51,10 @@ struct exec {
 /* A worker's thread; the argument is its struct worker. */
 void *exec_work(void *worker);
 
-/* With the lock: facts are ready.  Drops it to say so, and takes it again. */
+/* With the lock, which it drops: facts may be ready.  Wakes who spins or sleeps for them. */
+void exec_wake(struct exec *exec);
+
+/* With the lock: facts are ready.  Drops it to say so, by the hook too, and takes it again. */
 void exec_announce(struct exec *exec);
 
 #endif

@@ -39,7 +39,7 @@ static void busy_begin(struct exec *exec, enum exec_class class)
 static void busy_end(struct exec *exec, enum exec_class class)
 {
 	if (--exec->busy[class] == 0)
-		exec->stats.busy_ns[class] += os_now_ns() - exec->busy_since[class];
+		exec->busy_ns[class] += os_now_ns() - exec->busy_since[class];
 }
 
 static void moved_add(struct exec_moved *total, const struct exec_moved *moved)
@@ -53,7 +53,7 @@ static void moved_add(struct exec_moved *total, const struct exec_moved *moved)
 	total->no_space_keys += moved->no_space_keys;
 }
 
-void exec_announce(struct exec *exec)
+void exec_wake(struct exec *exec)
 {
 	const bool signal = exec->armed && exec->core.done.count > 0;
 
@@ -63,6 +63,11 @@ void exec_announce(struct exec *exec)
 	atomic_store_explicit(&exec->ready, true, memory_order_release);
 	if (signal)
 		os_eventfd_signal(exec->event_fd);
+}
+
+void exec_announce(struct exec *exec)
+{
+	exec_wake(exec);
 	if (exec->notify)
 		exec->notify(exec->notify_arg);
 	os_mutex_lock(&exec->lock);
@@ -88,7 +93,7 @@ static void finish(struct exec *exec, enum exec_class class, uint32_t job, const
 		   const struct exec_report *report)
 {
 	exec_core_finish(&exec->core, job, fact, report, os_now_ns());
-	moved_add(&exec->stats.moved, &report->moved);
+	moved_add(&exec->moved, &report->moved);
 	if (exec->core.queue[class].count > 0)
 		os_cond_signal(&exec->work[class]);
 }

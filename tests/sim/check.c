@@ -215,9 +215,9 @@ static void check_open_ops(struct sim *sim)
 			}
 		}
 	}
-	if (sim->exec.stuck_count != sim->doubts) {
+	if (sim->exec.unretired_count != sim->doubts) {
 		FAIL("quarantine", "the executor has %u ops in doubt; the world has %u",
-		     sim->exec.stuck_count, sim->doubts);
+		     sim->exec.unretired_count, sim->doubts);
 	}
 }
 

@@ -408,7 +408,7 @@ static void finish_with_the_fact_of_another(void *arg)
 
 static void lose_count_of_the_stuck(void *arg)
 {
-	((struct exec_core *)arg)->stuck_count++;
+	((struct exec_core *)arg)->unretired_count++;
 	exec_core_audit(arg);
 }
 
