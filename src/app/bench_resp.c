@@ -361,6 +361,7 @@ static int run(int argc, char **argv)
 
 const struct app_command bench_resp_command = {
 	.name = "bench resp",
+	.summary = "objects in a Redis server, beside redis-benchmark",
 	.usage = "[FLAGS]",
 	.text = "Measures the resp store and redis-benchmark against one server, in turns.\n"
 		"\n"

@@ -55,7 +55,7 @@ static uint64_t arrival_ns(const struct replay *replay)
 		return replay->start_ns;
 	after_ns = (double)replay->next.timestamp_ms * 1e6 / replay->set->speed;
 	/* Half the clock's range is 292 years: what arrives later never does. */
-	return after_ns < INT64_MAX ? replay->start_ns + (uint64_t)after_ns : UINT64_MAX;
+	return after_ns < 9.2e18 ? replay->start_ns + (uint64_t)after_ns : UINT64_MAX;
 }
 
 /*
@@ -167,11 +167,6 @@ static bool collect_facts(struct replay *replay)
 	return count > 0;
 }
 
-static enum op_reason refusal_reason(int code)
-{
-	return code == KVS_E_QUARANTINE ? OP_REASON_QUARANTINE : OP_REASON_QUEUE;
-}
-
 /* A refused op is answered on the spot: its ticket must not wait for a fact that never comes. */
 static void dispatch(struct replay *replay, const struct op *op)
 {
@@ -184,7 +179,7 @@ static void dispatch(struct replay *replay, const struct op *op)
 	}
 	rc = exec_submit(replay->exec, op);
 	if (rc < 0) {
-		fact_refused(&fact, op, refusal_reason(rc));
+		fact_refused(&fact, op, exec_refusal_reason(rc));
 		sched_fact(replay->sched, &fact);
 	}
 }
