@@ -100,8 +100,15 @@ static int read_place(const char *place, struct resp_settings *set, struct kvs_e
 	const char *const mark = "unix:";
 	const char       *path = place + strlen(mark);
 
-	if (strncmp(place, mark, strlen(mark)) != 0)
+	if (strncmp(place, mark, strlen(mark)) != 0) {
+		/* As in a URL: not quoted, for what stands before it is a secret. */
+		if (strchr(place, '@')) {
+			return err_set(err, KVS_E_INVALID,
+				       "store.host: has an @; a login goes into user=, password="
+				       " or password_file=");
+		}
 		return read_host(place, set, err);
+	}
 	if (!*path)
 		return err_set(err, KVS_E_INVALID, "store.path: is missing; write resp:unix:/PATH");
 	snprintf(set->place, sizeof(set->place), "%.107s", path);

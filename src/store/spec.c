@@ -32,9 +32,10 @@ static int options_parse(char *text, struct store_spec *spec, struct kvs_error *
 		next = cut(text, '&');
 		value = cut(text, '=');
 		if (!value) {
+			/* Not quoted: it may be the rest of a password that has an &. */
 			return err_set(err, KVS_E_INVALID,
-				       "store: option \"%.64s\" has no value; write key=value",
-				       text);
+				       "store: option %u has no value; write key=value",
+				       spec->option_count + 1);
 		}
 		spec->options[spec->option_count++] = (struct kvs_store_option){ text, value };
 	}

@@ -103,6 +103,7 @@ static const struct refusal refusals[] = {
 	{ "resp:[::1]6379", "store.host: \"[::1]6379\": after the bracket comes :PORT" },
 	{ "resp:::1", "store.host: is missing" },
 	{ "resp:fe80::1:6379", "store.host: \"fe80::1:6379\" has several colons; write [ADDRESS]:PORT" },
+	{ "resp:bob:secret@localhost:6379", "store.host: has an @; a login goes into user=" },
 	{ "resp:localhost:", "store.port: \"\" is not a port; use 1 to 65535" },
 	{ "resp:localhost:0", "store.port: \"0\" is not a port" },
 	{ "resp:localhost:65536", "store.port: \"65536\" is not a port" },

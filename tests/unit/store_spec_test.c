@@ -64,8 +64,8 @@ static const struct refusal refusals[] = {
 	{ "mem:4GiB?verify=maybe", "store.verify: \"maybe\" is neither on nor off" },
 	{ "mem:4GiB?corrupt_every=2.5", "store.corrupt_every: \"2.5\" is not a count" },
 	{ "mem:4GiB?verify=on&verify=on", "store.verify: is given twice" },
-	{ "mem:4GiB?verify", "store: option \"verify\" has no value; write key=value" },
-	{ "mem:4GiB?", "store: option \"\" has no value" },
+	{ "mem:4GiB?verify", "store: option 1 has no value; write key=value" },
+	{ "mem:4GiB?", "store: option 1 has no value" },
 	{ "mem:4GiB?a=1&a=1&a=1&a=1&a=1&a=1&a=1&a=1&a=1&a=1&a=1&a=1&a=1&a=1&a=1&a=1&a=1&a=1&a=1&a=1"
 	  "&a=1&a=1&a=1&a=1&a=1",
 	  "store: has more than 24 options" },
