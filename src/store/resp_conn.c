@@ -192,7 +192,7 @@ static int select_db(struct resp_conn *conn, const struct resp_settings *setting
 		return err_set(err, -EACCES, "store.password: is missing; %s wants one",
 			       settings->place);
 	}
-	return err_set(err, KVS_E_INVALID, "store.db: %s refused %s: %.64s", settings->place,
+	return err_set(err, -EACCES, "store.db: %s refused %s: %.64s", settings->place,
 		       number, text_printable(reply.text));
 }
 

@@ -145,7 +145,7 @@ static void a_missing_password_is_asked_for(void **state)
 static void a_database_that_is_not_there_is_refused(void **state)
 {
 	(void)state;
-	rig_refused(spec("resp:127.0.0.1:%s?db=99", redis.port), KVS_E_INVALID, "store.db: 127.0.0.1");
+	rig_refused(spec("resp:127.0.0.1:%s?db=99", redis.port), -EACCES, "store.db: 127.0.0.1");
 }
 
 static void a_server_that_is_not_there_is_named(void **state)
