@@ -52,7 +52,7 @@ static uint64_t arrival_ns(const struct replay *replay)
 /*
  * At full speed the trace's clock is gone, so the replayer paces itself by the store: puts that
  * pile up would be dropped only because time was compressed.  With a clock, what a real engine
- * would drop is dropped.
+ * would drop is dropped; in quarantine, too, because there no put will ever make room.
  */
 static bool has_room(const struct replay *replay, uint64_t now_ns)
 {
@@ -62,7 +62,8 @@ static bool has_room(const struct replay *replay, uint64_t now_ns)
 		return false;
 	if (replay->set->speed > 0)
 		return arrival_ns(replay) <= now_ns;
-	return load.backups + load.putting < replay->backlog_max;
+	return load.backups + load.putting < replay->backlog_max ||
+	       sched_quarantined(replay->sched);
 }
 
 static uint64_t *ids_of(const struct replay *replay, uint32_t request)

@@ -69,8 +69,12 @@ static struct kvs_io_done take_out(struct tray *tray, struct tray_lane *lane)
 				     .retired = io.key->offset != tray->doubtful };
 }
 
-/* A second answer to the same row, one to a row that never was, and noise. */
-static uint32_t stutter(struct kvs_io_done *done, uint32_t count, uint32_t done_max)
+/*
+ * A second answer to the same row, answers to rows that never were, and one for an earlier job in the
+ * place of one that is under way.
+ */
+static uint32_t stutter(const struct tray_lane *lane, struct kvs_io_done *done, uint32_t count,
+			uint32_t done_max)
 {
 	static const uint64_t flips[] = { 0, UINT64_C(1) << 15, UINT64_C(1) << 31,
 					  UINT64_C(1) << 63, ~UINT64_C(0) };
@@ -80,6 +84,11 @@ static uint32_t stutter(struct kvs_io_done *done, uint32_t count, uint32_t done_
 	for (i = 0; i < ARRAY_COUNT(flips) && count < done_max; i++)
 		done[count++] = (struct kvs_io_done){ .cookie = last.cookie ^ flips[i],
 						      .result = KVS_RESULT_CORRUPT };
+	if (lane->count > 0 && count < done_max)
+		done[count++] = (struct kvs_io_done){
+			.cookie = lane->rows[0].cookie ^ UINT64_C(1) << 32,
+			.result = KVS_RESULT_CORRUPT
+		};
 	return count;
 }
 
@@ -101,7 +110,7 @@ static int tray_reap(struct kvs_store *store, uint32_t lane, struct kvs_io_done 
 	while (count < most && count < done_max)
 		ret_done[count++] = take_out(tray, from);
 	if (count > 0 && tray->stutters)
-		count = stutter(ret_done, count, done_max);
+		count = stutter(from, ret_done, count, done_max);
 	os_mutex_unlock(&tray->lock);
 	return (int)count;
 }

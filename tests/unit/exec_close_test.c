@@ -116,6 +116,31 @@ static void A5_7_a_worker_that_does_not_come_back_keeps_the_store_open(void **st
 	gate_free(gate);
 }
 
+static void count_calls(void *arg)
+{
+	(*(_Atomic uint32_t *)arg)++;
+}
+
+/* Nobody else would tell of facts that no worker has made. */
+static void A5_7_the_hook_tells_of_what_a_close_drops(void **state)
+{
+	_Atomic uint32_t    calls = 0;
+	struct exec_options options = gate_options;
+	struct gate        *gate;
+
+	(void)state;
+	options.notify = count_calls;
+	options.notify_arg = &calls;
+	gate = gate_open(&options);
+	assert_int_equal(gate_submit(gate, 1, OP_PUT), 0);
+	gate_wait_inside(gate, 1);
+	assert_int_equal(gate_submit(gate, 2, OP_PUT), 0);
+	assert_int_equal(calls, 0);
+	assert_int_equal(exec_close(gate->exec, 0), KVS_E_QUARANTINE);
+	assert_int_equal(calls, 1);
+	gate_close(gate);
+}
+
 static void A5_6_bytes_in_doubt_keep_the_store_open_until_their_notice(void **state)
 {
 	const struct retirement_notice notice = { .op_id = 1 };
@@ -169,6 +194,24 @@ static void B2_3_a_close_gives_every_lock_back(void **state)
 	for (number = 0; number < GATE_KEYS; number++)
 		assert_int_equal(gate->locked[number], 0);
 	gate_free(gate);
+}
+
+static void B2_3_a_close_that_fails_gives_them_back_too(void **state)
+{
+	struct gate *const gate = gate_open(&gate_options);
+	struct exec_stats  stats;
+	struct fact        fact;
+
+	(void)state;
+	assert_int_equal(gate_submit_key(gate, 1, OP_QUERY, OP_LOCK, 5), 0);
+	gate_collect(gate, &fact, 1);
+	assert_int_equal(gate_submit(gate, 2, OP_PUT), 0);
+	gate_wait_inside(gate, 1);
+	assert_int_equal(exec_close(gate->exec, 0), KVS_E_QUARANTINE);
+	gate_wait_locked(gate, 5, 0);
+	exec_stats(gate->exec, &stats);
+	assert_int_equal(stats.locks_held, 0);
+	gate_close(gate);
 }
 
 /* --- a store that writes when nobody thinks of it any more ---------------------------------------- */
@@ -304,9 +347,11 @@ int main(void)
 			A5_7_a_close_ends_what_runs_drops_what_waits_and_closes_the_store),
 		cmocka_unit_test(closing_nothing_is_fine),
 		cmocka_unit_test(A5_7_a_worker_that_does_not_come_back_keeps_the_store_open),
+		cmocka_unit_test(A5_7_the_hook_tells_of_what_a_close_drops),
 		cmocka_unit_test(A5_6_bytes_in_doubt_keep_the_store_open_until_their_notice),
 		cmocka_unit_test(A5_7_a_store_with_io_of_its_own_under_way_is_not_gone),
 		cmocka_unit_test(B2_3_a_close_gives_every_lock_back),
+		cmocka_unit_test(B2_3_a_close_that_fails_gives_them_back_too),
 		cmocka_unit_test(A1_4_a_late_write_after_a_failed_close_touches_nobody),
 	};
 

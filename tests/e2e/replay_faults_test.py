@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`kvstrata replay` on a store that fails: every request is served, and the report says what it cost."""
+
+import json
+import pathlib
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+
+import command  # noqa: E402
+import tap  # noqa: E402
+
+suite = tap.Suite()
+
+REQUESTS = 200
+SMALL = ("--limit", REQUESTS, "--block-bytes", "4KiB", "--device-blocks", 64, "--host-blocks", 64, "--json")
+
+
+def replay(*faults):
+    """The finished process of a small replay on a store with these faults, and its report."""
+    plan = folder / "plan.json"
+    plan.write_text(json.dumps({"inner": "mem:64MiB", "seed": 1, "faults": faults}))
+    done = command.run("replay", "--store", f"fault:{plan}", *SMALL)
+    return done, json.loads(done.stdout)
+
+
+def serves_everything(report):
+    tap.equal(report["requests"], REQUESTS)
+    tap.equal(report["wrong_bytes"], 0)
+
+
+@suite.test
+def A1_4_a_late_write_ends_storage_work_and_the_report_comes_before_the_bad_news():
+    done, report = replay({"kind": "late_write", "op": "get", "every": 3, "ms": [1, 2]})
+    tap.equal(done.returncode, command.FAILED)
+    tap.equal(done.stderr,
+              "kvstrata replay: store: bytes of an operation are quarantined; a restart is required\n")
+    serves_everything(report)
+    assert report["fallbacks"]["quarantine"] > 0, report["fallbacks"]
+
+
+@suite.test
+def A5_4_a_store_that_fails_is_left_alone_for_a_while():
+    done, report = replay({"kind": "error", "op": "get", "every": 3})
+    tap.equal((done.returncode, done.stderr), (command.DONE, ""))
+    serves_everything(report)
+    assert report["fallbacks"]["cooldown"] > 0, report["fallbacks"]
+    assert report["fallbacks"]["backend"] > 0, report["fallbacks"]
+
+
+with tempfile.TemporaryDirectory() as folder_name:
+    folder = pathlib.Path(folder_name)
+    suite.run()
