@@ -435,26 +435,4 @@ static void world_close(void *arg)
 	free(world);
 }
 
-static void B2_3_every_result_once_and_no_lock_left_whatever_happens(void **state)
-{
-	static const struct prop prop = { .name = "adapter",
-					  .kinds = kinds,
-					  .kind_count = ARRAY_COUNT(kinds),
-					  .list_count = 40,
-					  .op_count = 250,
-					  .open = world_open,
-					  .step = world_step,
-					  .close = world_close };
-
-	(void)state;
-	assert_true(prop_run(&prop));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(B2_3_every_result_once_and_no_lock_left_whatever_happens),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PROP_MAIN("adapter", B2_3_every_result_once_and_no_lock_left_whatever_happens, 40, 250, world_close)

@@ -167,24 +167,4 @@ static void *world_open(void)
 	return world;
 }
 
-static void health_follows_its_outages(void **state)
-{
-	static const struct prop prop = { .name = "health",
-					  .kinds = kinds,
-					  .kind_count = ARRAY_COUNT(kinds),
-					  .list_count = 60,
-					  .op_count = 500,
-					  .open = world_open,
-					  .step = world_step,
-					  .close = free };
-
-	(void)state;
-	assert_true(prop_run(&prop));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(health_follows_its_outages) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PROP_MAIN("health", health_follows_its_outages, 60, 500, free)

@@ -187,24 +187,4 @@ static void world_close(void *arg)
 	free(world);
 }
 
-static void locks_are_counts(void **state)
-{
-	static const struct prop prop = { .name = "locks",
-					  .kinds = kinds,
-					  .kind_count = ARRAY_COUNT(kinds),
-					  .list_count = 60,
-					  .op_count = 500,
-					  .open = world_open,
-					  .step = world_step,
-					  .close = world_close };
-
-	(void)state;
-	assert_true(prop_run(&prop));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(locks_are_counts) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PROP_MAIN("locks", locks_are_counts, 60, 500, world_close)

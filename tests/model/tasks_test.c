@@ -385,26 +385,4 @@ static void world_close(void *arg)
 	free(world);
 }
 
-static void B2_3_every_result_comes_once_and_every_row_to_its_task(void **state)
-{
-	static const struct prop prop = { .name = "tasks",
-					  .kinds = kinds,
-					  .kind_count = ARRAY_COUNT(kinds),
-					  .list_count = 30,
-					  .op_count = 400,
-					  .open = world_open,
-					  .step = world_step,
-					  .close = world_close };
-
-	(void)state;
-	assert_true(prop_run(&prop));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(B2_3_every_result_comes_once_and_every_row_to_its_task),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PROP_MAIN("tasks", B2_3_every_result_comes_once_and_every_row_to_its_task, 30, 400, world_close)

@@ -212,5 +212,5 @@ RULES = [
          bad=[("src/a/a.c", "/* TO" "DO: x */"), ("README.md", "FIX" "ME")], good=[("a.c", "TODOS todo")]),
     Rule("no path of one machine", machine_paths,
          bad=[("README.md", "see /" "home/me/x"), ("a.py", "'/" "work/x'")],
-         good=[("a.c", "/usr/include ../work/x https://a.b/home/x")]),
+         good=[("a.c", "/usr/include ../parts/x https://a.b/home/x")]),
 ]
