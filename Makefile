@@ -7,7 +7,7 @@ ARGS  ?=
 SEEDS ?= 10000
 SEED  ?= 1
 
-.PHONY: all run simulate test check soak replay bench clean help packages check-packages release
+.PHONY: all run simulate test check soak replay bench clean help packages test-packages check-packages release
 
 all: packages
 	@test -f build/build.ninja || meson setup build
@@ -24,10 +24,10 @@ run: release
 simulate: release
 	@build-release/src/kvstrata simulate $(ARGS)
 
-test: packages
+test: test-packages
 	@tools/test-build build "" $(QUICK); tools/test-summary build
 
-check: packages check-packages
+check: test-packages check-packages
 	@tools/test-deep build ""
 
 soak: all
@@ -45,6 +45,9 @@ clean:
 
 packages:
 	@tools/install-packages build >&2
+
+test-packages:
+	@tools/install-packages build test >&2
 
 check-packages:
 	@tools/install-packages check >&2
