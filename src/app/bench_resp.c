@@ -19,8 +19,9 @@
 #include "base/units.h"
 #include "store/store.h"
 
-/* Of a batch, as an executor would hand them over. */
-#define ROWS 64u
+/* Of a batch: as many as an executor would hand over, and no more than so many bytes. */
+#define ROWS_MAX 64u
+#define BATCH_BYTES (UINT64_C(8) << 20)
 
 /* Distinct objects, and what is moved in one measurement: enough to be out of the caches. */
 #define OBJECTS_BYTES (UINT64_C(64) << 20)
@@ -61,6 +62,7 @@ struct bench {
 	uint8_t               *memory;
 	size_t                 memory_bytes;
 	uint64_t               bytes, objects; /* of the present row */
+	uint32_t               rows; /* of a batch */
 };
 
 /* --- ours ------------------------------------------------------------------------------------- */
@@ -69,7 +71,7 @@ static uint32_t rows_from(const struct bench *bench, uint64_t first, struct kvs_
 			  struct kvs_span *spans)
 {
 	const uint64_t left = bench->objects - first;
-	const uint32_t count = left < ROWS ? (uint32_t)left : ROWS;
+	const uint32_t count = left < bench->rows ? (uint32_t)left : bench->rows;
 	uint32_t       i;
 
 	for (i = 0; i < count; i++) {
@@ -99,9 +101,9 @@ static int move_batch(struct bench *bench, uint64_t first, bool is_put, uint64_t
 		      struct kvs_error *err)
 {
 	const struct kvs_store_ops *ops = bench->store->ops;
-	struct kvs_key              keys[ROWS];
-	struct kvs_span             spans[ROWS];
-	enum kvs_result             results[ROWS];
+	struct kvs_key              keys[ROWS_MAX];
+	struct kvs_span             spans[ROWS_MAX];
+	enum kvs_result             results[ROWS_MAX];
 	const uint32_t              count = rows_from(bench, first, keys, spans);
 	uint64_t                    begin_ns;
 	bool                        retired;
@@ -122,7 +124,7 @@ static int measure_ours(struct bench *bench, bool is_put, double *ret_gb_s, stru
 	uint64_t spent_ns = 0, round, first;
 
 	for (round = 0; round < ROUNDS; round++) {
-		for (first = 0; first < bench->objects; first += ROWS) {
+		for (first = 0; first < bench->objects; first += bench->rows) {
 			const int rc = move_batch(bench, first, is_put, &spent_ns, err);
 
 			if (rc < 0)
@@ -177,7 +179,10 @@ static int open_row(struct bench *bench, struct kvs_error *err)
 	int                    rc;
 
 	bench->objects = OBJECTS_BYTES / bench->bytes;
-	bench->memory_bytes = ROWS * (bench->bytes + TRAILER_BYTES);
+	bench->rows = ROWS_MAX;
+	while (bench->rows > 1 && bench->rows * bench->bytes > BATCH_BYTES)
+		bench->rows /= 2;
+	bench->memory_bytes = bench->rows * (bench->bytes + TRAILER_BYTES);
 	rc = os_pages_map(bench->memory_bytes, &memory);
 	if (rc < 0)
 		return err_set(err, rc, "memory: %s", kvs_strerror(rc));

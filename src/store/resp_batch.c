@@ -4,6 +4,9 @@
 
 #include <errno.h>
 
+/* One is on its way while the reply to the other comes back: with fewer the server would idle. */
+#define ROWS_ALWAYS 2u
+
 struct run {
 	const struct resp_batch    *batch;
 	const struct resp_settings *settings;
@@ -30,7 +33,8 @@ static bool may_send(const struct run *run)
 	const struct resp_stream *any = run->lease.streams[0];
 	const uint64_t bytes = atomic_load_explicit(any->flight_bytes, memory_order_relaxed);
 
-	return !run->batch->span || bytes < run->settings->bytes_in_flight || pending(run) == 0;
+	return !run->batch->span || bytes < run->settings->bytes_in_flight ||
+	       pending(run) < ROWS_ALWAYS;
 }
 
 static bool push_next(struct run *run, struct resp_stream *stream)

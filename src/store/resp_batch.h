@@ -3,10 +3,12 @@
  * One batch over the connections it leased: a sliding window of commands on each, and one wait for
  * all.
  *
- * A row goes out when a connection has a free slot and less than bytes_in_flight are on their way to
- * or from the whole store; a batch with nothing on its way may always send one, so that none can
- * starve another.  A connection that breaks, or whose oldest reply is late, is closed with FAILED for
- * its rows; the others carry on, and without any the rows left are FAILED too.
+ * A row goes out when a connection has a free slot and less than bytes_in_flight are on their way
+ * to or from the whole store.  A batch with less than two rows on their way may always send one, so
+ * that none can starve another and large objects follow each other without a gap.
+ *
+ * A connection that breaks, or whose oldest reply is late, is closed with FAILED for its rows; the
+ * others carry on, and without any the rows left are FAILED too.
  */
 #ifndef STORE_RESP_BATCH_H
 #define STORE_RESP_BATCH_H
