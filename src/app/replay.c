@@ -59,20 +59,26 @@ static uint64_t arrival_ns(const struct replay *replay)
 }
 
 /*
- * At full speed the trace's clock is gone, so the replayer paces itself by the store: puts that
- * pile up would be dropped only because time was compressed.  With a clock, what a real engine
+ * At full speed the trace's clock is gone, so the replayer paces itself: puts that pile up, or more
+ * pages at once than the Host can hand down, would be dropped only because time was compressed.  With a clock, what a real engine
  * would drop is dropped; in quarantine, too, because there no put will ever make room.
  */
 static bool has_room(const struct replay *replay, uint64_t now_ns)
 {
 	const struct sched_load load = sched_load(replay->sched);
+	uint64_t                waiting;
 
 	if (load.requests >= replay->concurrency)
 		return false;
 	if (replay->set->speed > 0)
 		return arrival_ns(replay) <= now_ns;
-	return load.backups + load.putting < replay->backlog_max ||
-	       sched_quarantined(replay->sched);
+	if (sched_quarantined(replay->sched))
+		return true;
+	waiting = load.backups + load.putting;
+	if (waiting >= replay->backlog_max)
+		return false;
+	return replay->pages_in == 0 ||
+	       waiting + replay->pages_in + replay->next.page_count <= replay->set->host_blocks / 2;
 }
 
 static uint64_t *ids_of(const struct replay *replay, uint32_t request)
@@ -137,6 +143,7 @@ static void submit(struct replay *replay)
 	/* Length and room were checked above. */
 	KVS_ASSERT(sched_submit(replay->sched, next->index, replay->tokens, next->input_tokens,
 				&request, NULL) == 0);
+	replay->pages_in += next->page_count;
 	memcpy(ids_of(replay, request), next->page_ids, next->page_count * sizeof(*next->page_ids));
 }
 
@@ -201,6 +208,7 @@ static void forward(struct replay *replay, const struct sched_pass *pass)
 		replay->blocks[page] = device_block(&replay->device, pass->table[page]);
 	engine_prefill(&replay->engine, &prompt, pass->hit_pages);
 	engine_check(&replay->engine, &prompt);
+	replay->pages_in -= pass->page_count;
 	sched_finished(replay->sched, pass->request, &result);
 	count(replay, &result);
 }

@@ -70,6 +70,7 @@ struct replay {
 	struct fact                  *facts;       /* op credits */
 	struct source_request         next;        /* read ahead, not yet submitted */
 	bool                          has_next;
+	uint64_t                      pages_in;    /* of the prompts that are in the engine */
 	bool                          starved;     /* the source is a pipe with nothing in it yet */
 	bool                          ended;       /* the source has no more, or the run shall stop */
 	uint64_t                      start_ns;
