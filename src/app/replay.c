@@ -60,8 +60,9 @@ static uint64_t arrival_ns(const struct replay *replay)
 
 /*
  * At full speed the trace's clock is gone, so the replayer paces itself: puts that pile up, or more
- * pages at once than the Host can hand down, would be dropped only because time was compressed.  With a clock, what a real engine
- * would drop is dropped; in quarantine, too, because there no put will ever make room.
+ * pages at once than the Host can hand down, would be dropped only because time was compressed.
+ * With a clock, what a real engine would drop is dropped; in quarantine, too, because there no put
+ * will ever make room.
  */
 static bool has_room(const struct replay *replay, uint64_t now_ns)
 {
