@@ -276,7 +276,7 @@ int resp_settings_read(const struct kvs_store_config *config, struct resp_settin
 				     .pipeline = 8,
 				     .connect_timeout_ns = SECOND,
 				     .timeout_ns = 2 * SECOND,
-				     .bytes_in_flight = UINT64_C(512) << 10,
+				     .bytes_in_flight = UINT64_C(2048) << 10,
 				     .required = true,
 				     .verified = true };
 	int                  rc;
