@@ -10,14 +10,6 @@
 #include "base/prng.h"
 #include "os/os.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define IS_POISONED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define IS_POISONED 1
-#endif
-#endif
-
 #ifdef IS_POISONED
 #include <sanitizer/asan_interface.h>
 #define POISON(from, bytes) __asan_poison_memory_region(from, bytes)

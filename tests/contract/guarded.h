@@ -16,6 +16,15 @@
 
 #include <kvstrata/kvstrata.h>
 
+/* Each compiler says in its own way that AddressSanitizer watches. */
+#if defined(__SANITIZE_ADDRESS__)
+#define IS_POISONED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define IS_POISONED 1
+#endif
+#endif
+
 #define BLOCK 16384u
 #define TRAILER 4096u
 #define GUARD 4096u

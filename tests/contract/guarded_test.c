@@ -108,7 +108,7 @@ static void room_is_the_store_s_and_nothing_else(void **state)
 	(void)state;
 	touch(0, "");
 	touch(8192 + TRAILER - 1, "");
-#ifdef __SANITIZE_ADDRESS__
+#ifdef IS_POISONED
 	print_message("# the guards are poisoned: the sanitizer watches them\n");
 #else
 	touch(-1, "before the span: 8 bytes from -8 ");

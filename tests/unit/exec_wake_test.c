@@ -59,6 +59,9 @@ static void a_large_job_that_ends_makes_room_for_as_many_small_ones_as_fit(void 
 	uint64_t            id;
 
 	(void)state;
+	/* Without the wrapped sleeps there is nothing to count. */
+	if (!LINKER_WRAPS)
+		skip();
 	options.workers[EXEC_GET] = WORKERS;
 	options.limits.bytes_max[EXEC_GET] = WORKERS * GATE_BLOCK_BYTES;
 	gate = gate_open(&options);
