@@ -76,10 +76,11 @@ static int report(const struct replay *replay, struct kvs_error *err)
 
 static int replay_trace(const struct replay_settings *set)
 {
-	struct replay    replay;
-	struct kvs_error err;
-	int              status = APP_DONE;
-	int              rc = replay_open(&replay, set, &err);
+	/* What is in doubt at the end stays reachable for the life of the process. */
+	static struct replay replay;
+	struct kvs_error     err;
+	int                  status = APP_DONE;
+	int                  rc = replay_open(&replay, set, &err);
 
 	if (rc < 0)
 		return app_fail(replay_command.name, &err);

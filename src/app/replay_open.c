@@ -201,8 +201,10 @@ int replay_close(struct replay *replay)
 {
 	const int rc = close_store(replay);
 
-	if (rc == 0)
-		sched_close(replay->sched);
+	/* Late I/O may touch any of it: nothing is freed, unmapped or forgotten. */
+	if (rc < 0)
+		return rc;
+	sched_close(replay->sched);
 	device_close(&replay->device);
 	arena_close(replay->arena);
 	source_close(replay->source);
@@ -211,5 +213,5 @@ int replay_close(struct replay *replay)
 	free(replay->tokens);
 	free(replay->facts);
 	*replay = (struct replay){ 0 };
-	return rc;
+	return 0;
 }
