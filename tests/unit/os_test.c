@@ -25,6 +25,7 @@
 #include "base/err.h"
 #include "death.h"
 #include "os/os.h"
+#include "place.h"
 
 #define MS UINT64_C(1000000)
 #define SECOND (1000 * MS)
@@ -336,26 +337,6 @@ static void limits_are_sane(void **state)
 }
 
 /* --- files ------------------------------------------------------------------------------------ */
-
-struct place {
-	char directory[32];
-	char path[48];
-};
-
-static struct place place_open(void)
-{
-	struct place place = { .directory = "/tmp/kvstrata-os-XXXXXX" };
-
-	assert_non_null(mkdtemp(place.directory));
-	snprintf(place.path, sizeof(place.path), "%s/file", place.directory);
-	return place;
-}
-
-static void place_close(const struct place *place)
-{
-	unlink(place->path);
-	rmdir(place->directory);
-}
 
 static void a_file_keeps_its_bytes(void **state)
 {
