@@ -9,7 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "os/fd.h"
+#include "os/hook.h"
 
 int fd_above_stdio(int fd)
 {
@@ -24,36 +26,103 @@ int fd_above_stdio(int fd)
 	return moved;
 }
 
-int os_file_open(const char *path, int flags)
+/*
+ * O_EXCL on a block device asks that nobody else has it: no mount, no volume, no other O_EXCL.  On any
+ * other file it would mean nothing, or with O_CREAT something else.
+ */
+static int how_to_open(const char *path, int flags)
 {
 	int how = O_CLOEXEC;
-	int fd;
 
 	how |= flags & OS_WRITE ? O_RDWR : O_RDONLY;
-	how |= flags & OS_CREATE ? O_CREAT : 0;
 	how |= flags & OS_DIRECT ? O_DIRECT : 0;
+	if (flags & OS_NEW)
+		return how | O_CREAT | O_EXCL;
+	if (flags & OS_EXCLUSIVE_DEVICE) {
+		struct stat found;
+
+		if (stat(path, &found) == 0 && S_ISBLK(found.st_mode))
+			return how | O_EXCL;
+	}
+	return how | (flags & OS_CREATE ? O_CREAT : 0);
+}
+
+static int64_t open_once(const char *path, int flags)
+{
+	struct os_io io = { .kind = OS_IO_OPEN, .fd = -1, .flags = flags };
+	int64_t      result;
+	int          fd;
+
+	if (os_io_answered(&io, &result))
+		return result;
+	/* What we keep is derived from people's prompts: nobody else may read it. */
+	fd = open(path, how_to_open(path, flags), 0600);
+	return fd < 0 ? -errno : fd;
+}
+
+int os_file_open(const char *path, int flags)
+{
+	int64_t fd;
+
 	do {
-		/* What we keep is derived from people's prompts: nobody else may read it. */
-		fd = open(path, how, 0600);
-	} while (fd < 0 && errno == EINTR);
-	return fd_above_stdio(fd < 0 ? -errno : fd);
+		fd = open_once(path, flags);
+	} while (fd == -EINTR);
+	return fd_above_stdio((int)fd);
+}
+
+/* One question to the kernel, or to the hook. */
+static int64_t transfer(enum os_io_kind kind, int fd, const struct iovec *parts, int count,
+			uint64_t offset)
+{
+	struct os_io io = { .kind = kind, .fd = fd, .parts = parts, .part_count = count,
+			    .bytes = os_io_total(parts, count), .offset = offset };
+	struct iovec asked[2];
+	int64_t      done;
+
+	if (os_io_answered(&io, &done))
+		return done;
+	count = os_io_first(parts, count, io.bytes, asked);
+	done = kind == OS_IO_READ ? preadv(fd, asked, count, (off_t)offset) :
+				    pwritev(fd, asked, count, (off_t)offset);
+	return done < 0 ? -errno : done;
 }
 
 int os_file_read(int fd, void *buffer, size_t bytes, uint64_t offset)
 {
-	uint8_t *at = buffer;
+	struct iovec left[2] = { { buffer, bytes } };
 
-	while (bytes > 0) {
-		const ssize_t done = pread(fd, at, bytes, (off_t)offset);
+	while (left[0].iov_len > 0) {
+		const int64_t done = transfer(OS_IO_READ, fd, left, 1, offset);
 
-		if (done < 0 && errno == EINTR)
+		if (done == -EINTR)
 			continue;
 		if (done < 0)
-			return -errno;
+			return (int)done;
 		if (done == 0)
 			return -ENODATA;
-		at += done;
-		bytes -= (size_t)done;
+		os_io_rest(left, 1, (size_t)done, left);
+		offset += (uint64_t)done;
+	}
+	return 0;
+}
+
+int os_file_writev(int fd, const struct iovec *parts, int count, uint64_t offset)
+{
+	struct iovec left[2];
+
+	count = os_io_first(parts, count, os_io_total(parts, count), left);
+	/* Only what is wholly empty begins with an empty part. */
+	while (left[0].iov_len > 0) {
+		const int64_t done = transfer(OS_IO_WRITE, fd, left, count, offset);
+
+		if (done == -EINTR)
+			continue;
+		if (done < 0)
+			return (int)done;
+		/* One that takes nothing and names no reason must not hold us here. */
+		if (done == 0)
+			return -EIO;
+		count = os_io_rest(left, count, (size_t)done, left);
 		offset += (uint64_t)done;
 	}
 	return 0;
@@ -61,23 +130,9 @@ int os_file_read(int fd, void *buffer, size_t bytes, uint64_t offset)
 
 int os_file_write(int fd, const void *buffer, size_t bytes, uint64_t offset)
 {
-	const uint8_t *at = buffer;
+	const struct iovec part = { .iov_base = (void *)(uintptr_t)buffer, .iov_len = bytes };
 
-	while (bytes > 0) {
-		const ssize_t done = pwrite(fd, at, bytes, (off_t)offset);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done < 0)
-			return -errno;
-		/* One that takes nothing and names no reason must not hold us here. */
-		if (done == 0)
-			return -EIO;
-		at += done;
-		bytes -= (size_t)done;
-		offset += (uint64_t)done;
-	}
-	return 0;
+	return os_file_writev(fd, &part, 1, offset);
 }
 
 int os_stream_read(int fd, void *buffer, size_t bytes, size_t *ret_done)
@@ -117,32 +172,78 @@ bool os_file_same(const char *a, const char *b)
 	       first.st_ino == second.st_ino;
 }
 
-int os_file_resize(int fd, uint64_t bytes)
+enum os_file_kind os_file_kind(int fd)
 {
-	int rc;
+	struct stat found;
+
+	if (fstat(fd, &found) < 0)
+		return OS_FILE_OTHER;
+	if (S_ISREG(found.st_mode))
+		return OS_FILE_REGULAR;
+	return S_ISBLK(found.st_mode) ? OS_FILE_DEVICE : OS_FILE_OTHER;
+}
+
+bool os_file_is_device(int fd)
+{
+	return os_file_kind(fd) == OS_FILE_DEVICE;
+}
+
+/* What moves no bytes: 0 or -errno. */
+static int64_t ask_once(struct os_io io)
+{
+	int64_t result;
+	int     rc = -1;
+
+	if (os_io_answered(&io, &result))
+		return result;
+	switch (io.kind) {
+	case OS_IO_SYNC:
+		rc = fdatasync(io.fd);
+		break;
+	case OS_IO_ALLOCATE:
+		rc = fallocate(io.fd, 0, (off_t)io.offset, (off_t)io.bytes);
+		break;
+	case OS_IO_RESIZE:
+		rc = ftruncate(io.fd, (off_t)io.bytes);
+		break;
+	case OS_IO_LOCK:
+		rc = flock(io.fd, LOCK_EX | LOCK_NB);
+		break;
+	case OS_IO_OPEN:
+	case OS_IO_READ:
+	case OS_IO_WRITE:
+		KVS_PANIC("no transfer comes here");
+	}
+	return rc < 0 ? -errno : 0;
+}
+
+static int ask(struct os_io io)
+{
+	int64_t result;
 
 	do {
-		rc = ftruncate(fd, (off_t)bytes);
-	} while (rc < 0 && errno == EINTR);
-	return rc < 0 ? -errno : 0;
+		result = ask_once(io);
+	} while (result == -EINTR);
+	return (int)result;
+}
+
+int os_file_resize(int fd, uint64_t bytes)
+{
+	return ask((struct os_io){ .kind = OS_IO_RESIZE, .fd = fd, .bytes = bytes });
+}
+
+int os_file_allocate(int fd, uint64_t offset, uint64_t bytes)
+{
+	return ask((struct os_io){
+		.kind = OS_IO_ALLOCATE, .fd = fd, .bytes = bytes, .offset = offset });
 }
 
 int os_file_sync(int fd)
 {
-	int rc;
-
-	do {
-		rc = fdatasync(fd);
-	} while (rc < 0 && errno == EINTR);
-	return rc < 0 ? -errno : 0;
+	return ask((struct os_io){ .kind = OS_IO_SYNC, .fd = fd });
 }
 
 int os_file_lock(int fd)
 {
-	int rc;
-
-	do {
-		rc = flock(fd, LOCK_EX | LOCK_NB);
-	} while (rc < 0 && errno == EINTR);
-	return rc < 0 ? -errno : 0;
+	return ask((struct os_io){ .kind = OS_IO_LOCK, .fd = fd });
 }

@@ -4,7 +4,7 @@
  *
  * Thin wrappers with our error convention (0 or -errno), EINTR handled, and the few policies that
  * every caller wants: close-on-exec, full-length reads and writes, bounded waits.  The only
- * global state is the note of an interrupt.
+ * global state is the note of an interrupt, and a test's hook (os/hook.h).
  */
 #ifndef OS_OS_H
 #define OS_OS_H
@@ -159,12 +159,17 @@ void os_process_kill(struct os_process *process); /* and wait */
 enum os_open_flag {
 	OS_CREATE = 1 << 0,
 	OS_WRITE = 1 << 1,
-	OS_DIRECT = 1 << 2 /* refused with -EINVAL where the file system has no O_DIRECT */
+	OS_DIRECT = 1 << 2, /* refused with -EINVAL where the file system has no O_DIRECT */
+	/* A block device that is mounted, or exclusively somebody else's, is -EBUSY. */
+	OS_EXCLUSIVE_DEVICE = 1 << 3,
+	OS_NEW = 1 << 4 /* made by this call, or -EEXIST */
 };
 int os_file_open(const char *path, int flags); /* descriptor or -errno */
 /* Whole transfers: 0, or -errno, or -ENODATA when the file ends before `bytes`. */
 int os_file_read(int fd, void *buffer, size_t bytes, uint64_t offset);
 int os_file_write(int fd, const void *buffer, size_t bytes, uint64_t offset);
+/* The same of 1 or 2 parts, which lie one behind the other in the file. */
+int os_file_writev(int fd, const struct iovec *parts, int count, uint64_t offset);
 /*
  * For input that may be a pipe: one read of what is there, waiting only when nothing is.  *ret_done
  * is 0 at the end.  -EINTR when a signal came first: the caller knows whether it still wants to wait.
@@ -173,9 +178,21 @@ int os_stream_read(int fd, void *buffer, size_t bytes, size_t *ret_done);
 /* Whether a read would return at once: with bytes, the end, or an error. */
 bool os_stream_ready(int fd);
 int os_file_size(int fd, uint64_t *ret_bytes);
+enum os_file_kind {
+	OS_FILE_REGULAR,
+	OS_FILE_DEVICE, /* a block device */
+	OS_FILE_OTHER   /* a directory, a pipe, a terminal..., or no open descriptor */
+};
+enum os_file_kind os_file_kind(int fd);
+bool              os_file_is_device(int fd); /* a block device */
 /* Whether two paths name one file that exists. */
 bool os_file_same(const char *a, const char *b);
 int os_file_resize(int fd, uint64_t bytes);
+/*
+ * Back these bytes with storage, so that no write into them lacks room; what they hold stays, and the
+ * file grows to their end.  -EOPNOTSUPP where the file system, or a device, cannot.
+ */
+int os_file_allocate(int fd, uint64_t offset, uint64_t bytes);
 int os_file_sync(int fd); /* data and what is needed to read it back */
 /* Exclusive lock on the open file description, not waiting: -EWOULDBLOCK when somebody else holds it. */
 int os_file_lock(int fd);
