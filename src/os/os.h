@@ -196,5 +196,22 @@ int os_file_allocate(int fd, uint64_t offset, uint64_t bytes);
 int os_file_sync(int fd); /* data and what is needed to read it back */
 /* Exclusive lock on the open file description, not waiting: -EWOULDBLOCK when somebody else holds it. */
 int os_file_lock(int fd);
+struct os_lock_holder {
+	long pid;      /* 0: ended, or not visible from here */
+	bool ending;   /* its process is gone, is a zombie, exits, or has been killed */
+	bool self;     /* this process, through another open file description */
+	char name[32]; /* its command's, printable; empty when it cannot be read */
+};
+/*
+ * Who holds the lock of fd's file, as far as the kernel tells; false when it names nobody.  A hint for a
+ * sentence: the holder may change meanwhile, and a lock that was inherited is under its first owner's name.
+ */
+bool os_file_lock_holder(int fd, struct os_lock_holder *ret_holder);
+/*
+ * Lock, waiting for those who can no longer want it.  A killed process's writes may land after it was
+ * reaped, and its lock is free only then: so while the holder is ending, or cannot be found, this tries
+ * again until timeout_ns.  *ret_holder is written with -EWOULDBLOCK only: at once when the holder lives.
+ */
+int os_file_lock_wait(int fd, uint64_t timeout_ns, struct os_lock_holder *ret_holder);
 
 #endif
