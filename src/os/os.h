@@ -23,6 +23,8 @@ uint64_t os_until_ns(uint64_t timeout_ns);
 /* CPU time of the calling thread, and of the process. */
 uint64_t os_thread_cpu_ns(void);
 uint64_t os_process_cpu_ns(void);
+/* Days since 1970-01-01 UTC, by a clock that may be set: to date things, not to measure. */
+uint64_t os_wall_day(void);
 
 /* --- threads ---------------------------------------------------------------------------------- */
 /*
@@ -213,5 +215,8 @@ bool os_file_lock_holder(int fd, struct os_lock_holder *ret_holder);
  * again until timeout_ns.  *ret_holder is written with -EWOULDBLOCK only: at once when the holder lives.
  */
 int os_file_lock_wait(int fd, uint64_t timeout_ns, struct os_lock_holder *ret_holder);
+
+/* --- randomness ------------------------------------------------------------------------------- */
+int os_random(void *bytes, size_t count); /* unpredictable bytes: 0 or -errno */
 
 #endif

@@ -20,6 +20,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -44,6 +45,33 @@ static void clocks_run(void **state)
 		work++;
 	assert_true(os_now_ns() > now);
 	assert_true(os_process_cpu_ns() >= process + MS / 2);
+}
+
+static void the_day_is_the_calendars(void **state)
+{
+	const uint64_t before = (uint64_t)time(NULL) / 86400;
+	const uint64_t day = os_wall_day();
+
+	(void)state;
+	assert_true(day >= before);
+	assert_true(day <= (uint64_t)time(NULL) / 86400);
+}
+
+static void random_bytes_are_all_written_and_differ(void **state)
+{
+	uint8_t first[1000] = { 0 }, second[1000] = { 0 };
+	size_t  i, zeros = 0;
+
+	(void)state;
+	assert_int_equal(os_random(first, sizeof(first) - 1), 0);
+	assert_int_equal(os_random(second, sizeof(second)), 0);
+	assert_memory_not_equal(first, second, sizeof(first));
+	assert_int_equal(first[sizeof(first) - 1], 0);
+	for (i = 0; i < sizeof(second); i++)
+		zeros += second[i] == 0;
+	/* Four are to be expected; a hundred never come. */
+	assert_true(zeros < 100);
+	assert_int_equal(os_random(NULL, 0), 0);
 }
 
 static void the_peak_of_memory_is_seen(void **state)
@@ -432,6 +460,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(clocks_run),
+		cmocka_unit_test(the_day_is_the_calendars),
+		cmocka_unit_test(random_bytes_are_all_written_and_differ),
 		cmocka_unit_test(the_peak_of_memory_is_seen),
 		cmocka_unit_test(a_thread_blocks_signals_and_its_maker_does_not),
 		cmocka_unit_test(a_signal_wakes_a_named_thread),
