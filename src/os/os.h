@@ -215,6 +215,14 @@ bool os_file_lock_holder(int fd, struct os_lock_holder *ret_holder);
  * again until timeout_ns.  *ret_holder is written with -EWOULDBLOCK only: at once when the holder lives.
  */
 int os_file_lock_wait(int fd, uint64_t timeout_ns, struct os_lock_holder *ret_holder);
+int os_file_remove(const char *path);
+
+/* --- directories and disks -------------------------------------------------------------------- */
+/* A new one that only this user may enter; path ends in XXXXXX, which becomes its name's end. */
+int os_directory_make(char *path);
+int os_directory_remove(const char *path); /* when it is empty */
+/* What this user may still write on the disk that path lies on. */
+int os_disk_free(const char *path, uint64_t *ret_bytes);
 
 /* --- randomness ------------------------------------------------------------------------------- */
 int os_random(void *bytes, size_t count); /* unpredictable bytes: 0 or -errno */

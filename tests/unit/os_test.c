@@ -366,6 +366,29 @@ static void limits_are_sane(void **state)
 
 /* --- files ------------------------------------------------------------------------------------ */
 
+static void a_directory_comes_fresh_and_goes_empty(void **state)
+{
+	char     path[] = "/tmp/kvstrata-os-XXXXXX", file[64], missing[] = "/nowhere/XXXXXX";
+	uint64_t bytes = 0;
+	int      fd;
+
+	(void)state;
+	assert_int_equal(os_directory_make(missing), -ENOENT);
+	assert_int_equal(os_directory_make(path), 0);
+	assert_null(strstr(path, "XXXXXX"));
+	snprintf(file, sizeof(file), "%s/file", path);
+	assert_int_equal(os_file_remove(file), -ENOENT);
+	fd = os_file_open(file, OS_WRITE | OS_CREATE);
+	assert_true(fd >= 0);
+	os_close(fd);
+	assert_int_equal(os_directory_remove(path), -ENOTEMPTY);
+	assert_int_equal(os_file_remove(file), 0);
+	assert_int_equal(os_disk_free(path, &bytes), 0);
+	assert_true(bytes > 0);
+	assert_int_equal(os_directory_remove(path), 0);
+	assert_int_equal(os_disk_free(path, &bytes), -ENOENT);
+}
+
 static void a_file_keeps_its_bytes(void **state)
 {
 	struct place place = place_open();
@@ -475,6 +498,7 @@ int main(void)
 		cmocka_unit_test(shared_pages_are_the_descriptors),
 		cmocka_unit_test(too_many_huge_pages_are_refused),
 		cmocka_unit_test(limits_are_sane),
+		cmocka_unit_test(a_directory_comes_fresh_and_goes_empty),
 		cmocka_unit_test(a_file_keeps_its_bytes),
 		cmocka_unit_test(file_errors_come_as_errno),
 		cmocka_unit_test(a_lock_has_one_holder),
