@@ -16,6 +16,7 @@
 
 extern const struct app_command bench_exec_command;
 extern const struct app_command bench_resp_command;
+extern const struct app_command bench_store_command;
 
 /* The middle one of count figures, which it sorts; count >= 1. */
 double bench_median(double *figures, uint32_t count);

@@ -10,6 +10,7 @@
 static const struct app_command *const benches[] = {
 	&bench_exec_command,
 	&bench_resp_command,
+	&bench_store_command,
 	NULL,
 };
 
@@ -62,7 +63,8 @@ const struct app_command bench_command = {
 		"`kvstrata bench NAME --help` explains each.\n",
 	.examples = "  kvstrata bench exec\n"
 		    "  kvstrata bench exec --json\n"
-		    "  kvstrata bench resp --bytes 64KiB\n",
+		    "  kvstrata bench resp --bytes 64KiB\n"
+		    "  kvstrata bench store --path /mnt/nvme\n",
 	.parts = benches,
 	.run = run,
 };

@@ -3,9 +3,11 @@
 """`kvstrata bench`: it measures, says what, and refuses what it does not know.  No figure is judged here."""
 
 import json
+import os
 import pathlib
 import shutil
 import sys
+import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 
@@ -84,10 +86,105 @@ def resp_refuses_what_it_cannot_measure():
                     "bench", "resp", "--server", "127.0.0.1:1")
 
 
+FIO_FIGURES = {"get_ratio", "put_ratio", "cpu_ratio", "get_cpu_ratio", "put_cpu_ratio",
+               *(f"fio_{side}_{what}" for side in ("get", "put")
+                 for what in ("gb_s", "p50_us", "p99_us", "cpu_ms_per_gb", "depth", "jobs"))}
+STORE_FIGURES = {"xxh3_gb_s", "xxh3_cpu_ms_per_gb",
+                 *(f"{side}_{what}" for side in ("get", "put")
+                   for what in ("gb_s", "p50_us", "p99_us", "cpu_ms_per_gb"))}
+STEADY_FIGURES = {"put_steady_gb_s", "put_steady_refused"}
+SMALL = ("bench", "store", "--moved", "8MiB", "--runs", 1)
+
+
+def without_programs():
+    """An environment in which no fio can be found."""
+    return dict(os.environ, PATH="/nowhere")
+
+
+def store_report(folder, *arguments, **options):
+    """The JSON of a small run, which leaves nothing behind."""
+    done = command.run(*SMALL, "--path", folder, "--json", *arguments, **options)
+    tap.equal((done.returncode, done.stderr), (0, ""))
+    tap.equal(list(pathlib.Path(folder).iterdir()), [])
+    return json.loads(done.stdout)
+
+
+def check_store_row(row, measured, missing):
+    tap.equal(set(row), measured | missing | {"bytes", "moved_bytes", "runs", "depth", "fio",
+                                              "put_synced_gb_s"})
+    tap.equal({name for name in missing if row[name] is not None}, set())
+    tap.equal({name for name in measured if not isinstance(row[name], (int, float))}, set())
+    assert all(row[name] > 0 for name in measured if name.endswith("gb_s")), row
+    for side in ("get", "put"):
+        assert row[f"{side}_p50_us"] <= row[f"{side}_p99_us"], row
+
+
+@suite.test
+def store_measures_for_machines():
+    if not shutil.which("fio"):
+        raise tap.Skip("fio is not installed")
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        report = store_report(folder, "--bytes", "64KiB,1MiB", "--depth", 16)
+    tap.equal([row["bytes"] for row in report], [65536, 1 << 20])
+    for row in report:
+        check_store_row(row, STORE_FIGURES | FIO_FIGURES, STEADY_FIGURES)
+        tap.equal((row["moved_bytes"], row["runs"], row["depth"]), (8 << 20, 1, 16))
+        tap.contains(row["fio"], "fio-")
+        for side in ("get", "put"):
+            assert row[f"fio_{side}_depth"] in (32, 128) and row[f"fio_{side}_jobs"] in (1, 2), row
+            ratio = row[f"{side}_gb_s"] / row[f"fio_{side}_gb_s"]
+            assert abs(ratio - row[f"{side}_ratio"]) < 0.01 * ratio, row
+        tap.equal(row["cpu_ratio"], max(row["get_cpu_ratio"], row["put_cpu_ratio"]))
+
+
+@suite.test
+def store_measures_alone_where_there_is_no_fio():
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        row, = store_report(folder, "--bytes", "64KiB", "--evict", env=without_programs())
+        check_store_row(row, STORE_FIGURES | STEADY_FIGURES, FIO_FIGURES)
+        tap.equal(row["fio"], None)
+        text = command.run(*SMALL, "--path", folder, "--bytes", "4MiB", env=without_programs()).stdout
+    tap.contains(text, "8 MiB a pass, runs: 1; medians, every get verified\nfio is not installed: ")
+    for line in ("  bytes     get GB/s     fio   ratio", "  CPU, ms/GB\n", "  latency, us\n",
+                 "  4 MiB: at most 128 rows under way\n", "  aims: get at least 1.0, put at least 0.95"):
+        tap.contains(text, line)
+
+
+@suite.test
+def store_measures_for_people():
+    if not shutil.which("fio"):
+        raise tap.Skip("fio is not installed")
+    text = command.succeeds(*SMALL, "--bytes=256KiB")
+    tap.contains(text, "strata file below /var/tmp, 8 MiB a pass, runs: 1; medians, every get verified\n"
+                       "beside fio-")
+    tap.contains(text, "  256 KiB: at most 256 rows under way; fio's best: get ")
+
+
+@suite.test
+def store_refuses_what_it_cannot_measure():
+    def refuses(sentence, *arguments):
+        command.refuses(2, f"kvstrata bench store: {sentence}", "bench", "store", *arguments)
+
+    refuses('--bytes: "5000" is not a multiple of 4 KiB up to 64 MiB', "--bytes", "64KiB,5000")
+    refuses('--bytes: "64KB" is not a multiple of 4 KiB up to 64 MiB', "--bytes", "64KB")
+    refuses('--runs: "0" is out of range; use 1 to 101', "--runs", 0)
+    refuses('--moved: "1MiB" is less than two objects of 1MiB; use more, or smaller --bytes',
+            "--moved", "1MiB", "--bytes", "1MiB")
+    refuses('--path: "/nowhere": No such file or directory', "--path", "/nowhere")
+    refuses('--path: "/etc/passwd" takes no directory: Not a directory', "--path", "/etc/passwd")
+    done = command.run("bench", "store", "--moved", "900GiB")
+    tap.equal((done.returncode, done.stdout), (2, ""))
+    tap.contains(done.stderr, "are needed; use another, or a smaller --moved\n")
+
+
 @suite.test
 def each_bench_has_a_help_of_its_own():
     tap.contains(command.succeeds("bench", "--help"), "Usage: kvstrata bench NAME [FLAGS]")
-    tap.contains(command.succeeds("help", "bench"), "\nCommands\n  exec    the executor alone")
+    text = command.succeeds("help", "bench")
+    tap.contains(text, "\nCommands\n  exec    the executor alone")
+    for name in ("resp", "store"):
+        tap.contains(text, f"\n  {name:7} ")
+        tap.contains(command.succeeds("bench", name, "--help"), f"Usage: kvstrata bench {name} [FLAGS]")
     text = command.succeeds("bench", "exec", "--help")
     tap.contains(text, "Usage: kvstrata bench exec [FLAGS]")
     tap.contains(text, "--batch")
