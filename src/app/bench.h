@@ -15,6 +15,7 @@
 #define BENCH_RUNS_MAX 101
 
 extern const struct app_command bench_exec_command;
+extern const struct app_command bench_open_command;
 extern const struct app_command bench_resp_command;
 extern const struct app_command bench_store_command;
 

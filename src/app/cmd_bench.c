@@ -9,6 +9,7 @@
 
 static const struct app_command *const benches[] = {
 	&bench_exec_command,
+	&bench_open_command,
 	&bench_resp_command,
 	&bench_store_command,
 	NULL,

@@ -6,6 +6,8 @@ import json
 import os
 import pathlib
 import shutil
+import signal
+import subprocess
 import sys
 import tempfile
 
@@ -177,12 +179,63 @@ def store_refuses_what_it_cannot_measure():
     tap.contains(done.stderr, "are needed; use another, or a smaller --moved\n")
 
 
+OPEN_FIGURES = {"open_cpu_s", "open_wall_s", "memory_bytes_per_object", "file_bytes"}
+
+
+@suite.test
+def open_measures_for_machines():
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        text = command.succeeds("bench", "open", "--objects", 2000, "--runs", 2, "--path", folder, "--json")
+        tap.equal(list(pathlib.Path(folder).iterdir()), [])
+    report = json.loads(text)
+    tap.equal(set(report), OPEN_FIGURES | {"objects", "payload_bytes", "runs"})
+    tap.equal((report["objects"], report["payload_bytes"], report["runs"]), (2000, 4096, 2))
+    assert all(report[name] > 0 for name in OPEN_FIGURES), report
+    assert report["file_bytes"] >= 2000 * 4096, report
+
+
+@suite.test
+def open_measures_for_people():
+    text = command.succeeds("bench", "open", "--objects=500", "--payload=64KiB", "--runs=1")
+    tap.contains(text, "open of a strata file with 500 objects of 64 KiB, file: ")
+    for line in ("  CPU, s ", "  time, s ", "  memory, bytes an object "):
+        tap.contains(text, line)
+
+
+@suite.test
+def open_refuses_what_it_cannot_measure():
+    def refuses(sentence, *arguments):
+        command.refuses(2, f"kvstrata bench open: {sentence}", "bench", "open", *arguments)
+
+    refuses('--payload: "5000" is not a multiple of 4KiB', "--payload", 5000)
+    refuses('--runs: "0" is out of range; use 1 to 101', "--runs", 0)
+    refuses('--path: "/nowhere": No such file or directory', "--path", "/nowhere")
+    done = command.run("bench", "open", "--objects", 60000000, "--payload", "1MiB")
+    tap.equal((done.returncode, done.stdout), (2, ""))
+    tap.contains(done.stderr, "are needed; use another, or a smaller --objects\n")
+
+
+@suite.test
+def an_interrupted_bench_leaves_nothing():
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        arguments = [os.environ["KVSTRATA"], "bench", "open", "--objects", "200000", "--path", folder]
+        with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True) as process:
+            # It catches signals before it makes the store's file.
+            while not list(pathlib.Path(folder).glob("*/store")) and process.poll() is None:
+                pass
+            process.send_signal(signal.SIGINT)
+            said = process.stderr.read()
+        tap.equal((process.returncode, said), (
+            1, "kvstrata bench open: interrupted; the files are removed, and nothing is reported\n"))
+        tap.equal(list(pathlib.Path(folder).iterdir()), [])
+
+
 @suite.test
 def each_bench_has_a_help_of_its_own():
     tap.contains(command.succeeds("bench", "--help"), "Usage: kvstrata bench NAME [FLAGS]")
     text = command.succeeds("help", "bench")
     tap.contains(text, "\nCommands\n  exec    the executor alone")
-    for name in ("resp", "store"):
+    for name in ("open", "resp", "store"):
         tap.contains(text, f"\n  {name:7} ")
         tap.contains(command.succeeds("bench", name, "--help"), f"Usage: kvstrata bench {name} [FLAGS]")
     text = command.succeeds("bench", "exec", "--help")
