@@ -130,8 +130,15 @@ void evict_line_insert(struct evict *evict, uint32_t slot, uint64_t hash)
 	evict_push(evict, slot, 0);
 }
 
+void evict_note_use(struct evict *evict, uint32_t slot)
+{
+	if (evict->notes[slot].uses < EVICT_USES_MAX)
+		evict->notes[slot].uses++;
+}
+
 void evict_line_touch(struct evict *evict, uint32_t slot)
 {
+	evict_note_use(evict, slot);
 	evict_move(evict, slot, 0);
 }
 
@@ -171,6 +178,29 @@ void evict_remove(struct evict *evict, uint32_t slot)
 	KVS_ASSERT(evict_present(evict, slot));
 	evict_unlink(evict, slot);
 	evict->count--;
+}
+
+uint32_t evict_heat(const struct evict *evict, uint32_t slot)
+{
+	KVS_ASSERT(evict_present(evict, slot));
+	return evict->notes[slot].uses;
+}
+
+void evict_renew(struct evict *evict, uint32_t slot)
+{
+	KVS_ASSERT(evict_present(evict, slot));
+	evict->notes[slot].uses = 0;
+	if (evict->policy->renew)
+		evict->policy->renew(evict, slot);
+	else
+		evict_move(evict, slot, evict->notes[slot].queue);
+}
+
+void evict_expel(struct evict *evict, uint32_t slot)
+{
+	if (evict->policy->expel)
+		evict->policy->expel(evict, slot);
+	evict_remove(evict, slot);
 }
 
 void evict_settle(struct evict *evict, const uint32_t *slots, uint32_t count)

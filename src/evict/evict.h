@@ -58,6 +58,16 @@ void evict_touch(struct evict *evict, uint32_t slot);
 /* slot leaves for a reason of its owner's: it is not remembered. */
 void evict_remove(struct evict *evict, uint32_t slot);
 
+/*
+ * For owners whose slots go in groups, whatever the order: how often a present slot was used since
+ * it was inserted or renewed, up to a few times, and 0 where the policy does not care.
+ */
+uint32_t evict_heat(const struct evict *evict, uint32_t slot);
+/* It was used enough to begin again behind all others. */
+void evict_renew(struct evict *evict, uint32_t slot);
+/* It goes with its group, remembered as evict_victim() would have. */
+void evict_expel(struct evict *evict, uint32_t slot);
+
 /* A request has used or inserted these slots, prefix first; absent ones are skipped.  Only lru-leaf acts. */
 void evict_settle(struct evict *evict, const uint32_t *slots, uint32_t count);
 

@@ -15,6 +15,7 @@ static void insert(struct evict *evict, uint32_t slot, uint64_t hash)
 
 static void touch(struct evict *evict, uint32_t slot)
 {
+	evict_note_use(evict, slot);
 	evict_move(evict, slot, QUEUE_USED);
 }
 

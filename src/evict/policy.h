@@ -28,7 +28,14 @@ struct evict_policy {
 	void (*settle)(struct evict *evict, const uint32_t *slots, uint32_t count);
 	/* Unlinks what it returns. */
 	uint32_t (*victim)(struct evict *evict, evict_may *may, void *ctx);
+	/* NULL: to the tail of its queue. */
+	void (*renew)(struct evict *evict, uint32_t slot);
+	/* NULL: nothing is remembered. */
+	void (*expel)(struct evict *evict, uint32_t slot);
 };
+
+/* Two bits a slot, as s3fifo's paper has it: more uses than that buy nothing. */
+#define EVICT_USES_MAX 3
 
 struct evict {
 	const struct evict_policy *policy;
@@ -49,6 +56,8 @@ extern const struct evict_policy evict_lru, evict_fifo, evict_lru_leaf, evict_s3
 void evict_push(struct evict *evict, uint32_t slot, uint8_t queue);
 void evict_unlink(struct evict *evict, uint32_t slot);
 void evict_move(struct evict *evict, uint32_t slot, uint8_t queue);
+
+void evict_note_use(struct evict *evict, uint32_t slot);
 
 /* Unlink and return the first slot of a queue that may go; SLOT_NONE when none may. */
 uint32_t evict_first(struct evict *evict, uint8_t queue, evict_may *may, void *ctx);

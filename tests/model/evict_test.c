@@ -221,6 +221,37 @@ static bool take_victim(struct world *w, uint32_t pins)
 	return slot != SLOT_NONE;
 }
 
+/* Uses that a policy counts; fifo cares for none. */
+static uint32_t model_heat(const struct world *w, uint32_t slot)
+{
+	return is("fifo") ? 0 : w->uses[slot];
+}
+
+/* Behind all others of its queue, as one that was never used; s3fifo has only one for those. */
+static void model_renew(struct world *w, uint32_t slot)
+{
+	uint32_t queue = 0, i;
+
+	for (i = 0; i < w->queues[1].count; i++) {
+		if (w->queues[1].slots[i] == slot)
+			queue = 1;
+	}
+	w->uses[slot] = 0;
+	append(w, is("s3fifo") ? 1 : queue, slot);
+}
+
+/* Remembered as a victim is: only what leaves the small queue. */
+static void model_expel(struct world *w, uint32_t slot)
+{
+	uint32_t i;
+
+	for (i = 0; i < w->queues[0].count && is("s3fifo"); i++) {
+		if (w->queues[0].slots[i] == slot)
+			ghost_remembers(w, w->names[slot]);
+	}
+	model_remove(w, slot);
+}
+
 static void settle_some(struct world *w, uint64_t seed)
 {
 	uint32_t    chain[SLOTS];
@@ -237,12 +268,40 @@ static void settle_some(struct world *w, uint64_t seed)
 	model_settle(w, chain, count);
 }
 
-enum { INSERT, TOUCH, REMOVE, SETTLE, VICTIM, DRAIN };
+enum { INSERT, TOUCH, REMOVE, SETTLE, VICTIM, DRAIN, RENEW, EXPEL };
 
 static const struct prop_kind kinds[] = {
 	[INSERT] = { "insert", 40 }, [TOUCH] = { "touch", 40 },   [REMOVE] = { "remove", 3 },
 	[SETTLE] = { "settle", 10 }, [VICTIM] = { "victim", 20 }, [DRAIN] = { "drain", 1 },
+	[RENEW] = { "renew", 8 },    [EXPEL] = { "expel", 8 },
 };
+
+/* What an owner does to a slot that is there. */
+static void step_present(struct world *w, uint32_t kind, uint32_t slot)
+{
+	if (kind == TOUCH) {
+		evict_touch(w->evict, slot);
+		model_touch(w, slot);
+	} else if (kind == REMOVE) {
+		evict_remove(w->evict, slot);
+		model_remove(w, slot);
+	} else if (kind == RENEW) {
+		evict_renew(w->evict, slot);
+		model_renew(w, slot);
+	} else if (kind == EXPEL) {
+		evict_expel(w->evict, slot);
+		model_expel(w, slot);
+	}
+}
+
+static void compare(struct world *w, uint32_t slot)
+{
+	evict_audit(w->evict);
+	KVS_ASSERT_CMP(evict_count(w->evict), ==, w->queues[0].count + w->queues[1].count);
+	KVS_ASSERT_CMP(evict_present(w->evict, slot), ==, w->present[slot]);
+	if (w->present[slot])
+		KVS_ASSERT_CMP(evict_heat(w->evict, slot), ==, model_heat(w, slot));
+}
 
 static void step(void *world, const struct prop_op *op)
 {
@@ -250,25 +309,19 @@ static void step(void *world, const struct prop_op *op)
 	const uint32_t slot = op->arg[0] % SLOTS;
 	const uint64_t name = 1 + op->arg[1] % NAMES;
 
-	if (op->kind == INSERT && !w->present[slot]) {
+	if (w->present[slot]) {
+		step_present(w, op->kind, slot);
+	} else if (op->kind == INSERT) {
 		evict_insert(w->evict, slot, name);
 		model_insert(w, slot, name);
-	} else if (op->kind == TOUCH && w->present[slot]) {
-		evict_touch(w->evict, slot);
-		model_touch(w, slot);
-	} else if (op->kind == REMOVE && w->present[slot]) {
-		evict_remove(w->evict, slot);
-		model_remove(w, slot);
-	} else if (op->kind == SETTLE) {
-		settle_some(w, op->arg[0]);
-	} else if (op->kind == VICTIM) {
-		take_victim(w, op->arg[1] % 2 ? op->arg[0] : 0);
 	}
+	if (op->kind == SETTLE)
+		settle_some(w, op->arg[0]);
+	if (op->kind == VICTIM)
+		take_victim(w, op->arg[1] % 2 ? op->arg[0] : 0);
 	while (op->kind == DRAIN && take_victim(w, 0))
 		continue;
-	evict_audit(w->evict);
-	KVS_ASSERT_CMP(evict_count(w->evict), ==, w->queues[0].count + w->queues[1].count);
-	KVS_ASSERT_CMP(evict_present(w->evict, slot), ==, w->present[slot]);
+	compare(w, slot);
 }
 
 static void *open_world(void)

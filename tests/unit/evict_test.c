@@ -240,6 +240,89 @@ static void s3fifo_finds_the_one_that_it_promoted(void **state)
 	evict_close(evict);
 }
 
+static uint32_t heat(const struct evict *evict, char letter)
+{
+	return evict_heat(evict, (uint32_t)(letter - 'a'));
+}
+
+/* Three at most; whoever is renewed begins anew. */
+static void heat_counts_uses(void **state)
+{
+	size_t i;
+
+	(void)state;
+	for (i = 0; evict_names[i]; i++) {
+		struct evict  *evict = open_order(evict_names[i], 4);
+		const uint32_t one = strcmp(evict_names[i], "fifo") == 0 ? 0 : 1;
+
+		insert(evict, "abc");
+		assert_int_equal(heat(evict, 'a'), 0);
+		touch(evict, "abbbbb");
+		assert_int_equal(heat(evict, 'a'), one);
+		assert_int_equal(heat(evict, 'b'), 3 * one);
+		assert_int_equal(heat(evict, 'c'), 0);
+		evict_renew(evict, 1);
+		assert_int_equal(heat(evict, 'b'), 0);
+		touch(evict, "b");
+		assert_int_equal(heat(evict, 'b'), one);
+		evict_remove(evict, 0);
+		insert(evict, "a");
+		assert_int_equal(heat(evict, 'a'), 0);
+		evict_close(evict);
+	}
+}
+
+static void the_renewed_go_last(void **state)
+{
+	const char *const names[] = { "lru", "fifo", "lru-leaf" };
+	struct evict     *evict;
+	size_t            i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_COUNT(names); i++) {
+		evict = open_order(names[i], 4);
+		insert(evict, "abcd");
+		evict_renew(evict, 0);
+		leave(evict, "bcda");
+		evict_close(evict);
+	}
+	/* Among those that were used it stays with them. */
+	evict = open_order("host-order", 4);
+	insert(evict, "abcd");
+	touch(evict, "ab");
+	evict_renew(evict, 0);
+	evict_renew(evict, 2);
+	leave(evict, "dcba");
+	evict_close(evict);
+	/* It has shown what the main queue asks for: the small one pays first. */
+	evict = open_order("s3fifo", 10);
+	insert(evict, "abcd");
+	evict_renew(evict, 0);
+	evict_renew(evict, 1);
+	leave(evict, "cdab");
+	evict_close(evict);
+}
+
+/* As a victim would be: a one-time visitor comes back to the main queue, an old hand does not. */
+static void s3fifo_remembers_the_expelled(void **state)
+{
+	struct evict *evict = open_order("s3fifo", 10);
+
+	(void)state;
+	insert(evict, "ab");
+	evict_expel(evict, 0);
+	assert_false(evict_present(evict, 0));
+	assert_int_equal(evict_count(evict), 1);
+	insert(evict, "ac");
+	leave(evict, "bca");
+	insert(evict, "a");
+	evict_renew(evict, 0);
+	evict_expel(evict, 0);
+	insert(evict, "ad");
+	leave(evict, "ad");
+	evict_close(evict);
+}
+
 static void presence_and_counts(void **state)
 {
 	struct evict *evict = open_order("lru", 100);
@@ -293,6 +376,9 @@ int main(void)
 		cmocka_unit_test(pinned_slots_keep_their_place),
 		cmocka_unit_test(s3fifo_leaves_pinned_slots_alone),
 		cmocka_unit_test(s3fifo_finds_the_one_that_it_promoted),
+		cmocka_unit_test(heat_counts_uses),
+		cmocka_unit_test(the_renewed_go_last),
+		cmocka_unit_test(s3fifo_remembers_the_expelled),
 		cmocka_unit_test(presence_and_counts),
 		cmocka_unit_test(open_refuses),
 	};
