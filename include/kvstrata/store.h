@@ -35,7 +35,7 @@ extern "C" {
 #endif
 
 /* The shape of the table below.  A plugin of another number is refused, with both numbers named. */
-#define KVS_STORE_ABI 1u
+#define KVS_STORE_ABI 2u
 
 /* What the store knows of one key after a call. */
 enum kvs_result {
@@ -65,6 +65,10 @@ struct kvs_store_info {
 	uint64_t            evicted_objects; /* since open */
 	uint64_t            corrupt_objects; /* found wrong since open */
 	uint64_t            memory_bytes;    /* index and buffers kept in memory */
+	uint64_t            written_bytes;   /* to the medium, ever, all counted; 0 when unknown */
+	uint64_t            moved_objects;   /* written again to make room, since open */
+	uint64_t            refused_budget;  /* puts past the daily write budget, since open */
+	uint64_t            refused_admission; /* first offers, where the second counts, since open */
 	enum kvs_durability durability;
 	enum kvs_death      death_retires;
 	bool                failures_retire; /* a failed or malformed call has left its spans */

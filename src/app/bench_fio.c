@@ -114,6 +114,8 @@ static void make_arguments(struct arguments *arguments, const struct bench_fio_l
 	add_word(arguments, "fio");
 	add_word(arguments, "--name=ceiling");
 	add_word(arguments, load->is_put ? "--rw=write" : "--rw=read");
+	if (!load->is_put)
+		add_word(arguments, "--readonly");
 	add_word(arguments, "--ioengine=io_uring");
 	add_word(arguments, "--fixedbufs=1");
 	add_word(arguments, "--registerfiles=1");
@@ -126,6 +128,7 @@ static void make_arguments(struct arguments *arguments, const struct bench_fio_l
 	add(arguments, "iodepth", load->depth);
 	add(arguments, "numjobs", load->jobs);
 	add(arguments, "size", load->moved / load->jobs);
+	add(arguments, "offset", load->offset);
 	add(arguments, "offset_increment", load->moved / load->jobs);
 	add_file(arguments, load->path);
 }

@@ -16,9 +16,10 @@ struct bench_fio_load {
 	const char *path;
 	uint64_t    bytes;   /* of one transfer */
 	uint64_t    moved;   /* of all; an even number of transfers */
+	uint64_t    offset;  /* of the file, where they begin */
 	bool        is_put;
 	uint32_t    depth;   /* of each job's queue */
-	uint32_t    jobs;    /* 1 or 2, each with its half of the file */
+	uint32_t    jobs;    /* 1 or 2, each with its half of them */
 };
 
 struct bench_fio_figures {

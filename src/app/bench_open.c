@@ -15,9 +15,14 @@
 #include "os/os.h"
 #include "store/store.h"
 
-/* Beside an object, for header, trailer and alignment; a twentieth more; and beside them all. */
-#define ROOM_BESIDE_OBJECT UINT64_C(8192)
-#define ROOM_BESIDE_OBJECTS (UINT64_C(64) << 20)
+/*
+ * A store that is just full of them, as one that is in use would be: beside an object its header and
+ * its share of a summary, beside them all a few segments that are open or kept free.
+ */
+#define ROOM_BESIDE_OBJECT UINT64_C(192)
+#define SEGMENTS_BESIDE 3u
+#define SEGMENT_BYTES (UINT64_C(32) << 20)
+#define SEGMENT_OBJECTS 33u
 
 /* Rows under way while the file is filled, and their bytes at most. */
 #define DEPTH 256u
@@ -150,13 +155,22 @@ static int report(struct bench *bench, struct kvs_error *err)
 	return app_flush(err);
 }
 
+/* The last object that does not fit costs a segment a share of its bytes. */
+static uint64_t capacity_of(uint64_t objects, uint64_t object_bytes)
+{
+	const uint64_t large = SEGMENT_OBJECTS * object_bytes;
+	const uint64_t segment = large > SEGMENT_BYTES ? large : SEGMENT_BYTES;
+
+	return objects * object_bytes + objects * object_bytes / segment * object_bytes +
+	       SEGMENTS_BESIDE * segment;
+}
+
 static int bench_open(struct bench *bench, struct kvs_error *err)
 {
 	const struct settings *const set = bench->set;
 	int                          rc;
 
-	bench->capacity = set->objects * (set->payload + ROOM_BESIDE_OBJECT);
-	bench->capacity += bench->capacity / 20 + ROOM_BESIDE_OBJECTS;
+	bench->capacity = capacity_of(set->objects, set->payload + ROOM_BESIDE_OBJECT);
 	rc = bench_place_open(&bench->place, set->path, bench->capacity, "--objects", err);
 	if (rc < 0)
 		return rc;

@@ -52,7 +52,7 @@ static int check_moved(const struct bench_store_settings *set, const struct benc
 {
 	char moved[UNITS_TEXT_BYTES], size[UNITS_TEXT_BYTES];
 
-	if (set->moved >= 2 * row->bytes)
+	if (set->moved == 0 || set->moved >= 2 * row->bytes)
 		return 0;
 	return err_set(err, KVS_E_INVALID,
 		       "--moved: \"%s\" is less than two objects of %s; use more, or smaller --bytes",
@@ -72,7 +72,7 @@ static int plan(struct bench_store *bench, struct bench_store_row *rows, uint32_
 		if (rc < 0)
 			return rc;
 		bench_store_plan(bench, &rows[i]);
-		disk_bytes = rows[i].capacity + rows[i].objects * rows[i].bytes;
+		disk_bytes = rows[i].capacity + 2 * rows[i].objects * rows[i].bytes;
 		*ret_disk_bytes = disk_bytes > *ret_disk_bytes ? disk_bytes : *ret_disk_bytes;
 		*ret_moved_bytes += bench_store_row_bytes(bench, &rows[i]);
 	}
@@ -134,7 +134,8 @@ static const struct conf_option options[] = {
 	{ OPTION(bench_store_settings, bytes), .type = CONF_TEXT, .list = true, .metavar = "LIST",
 	  .fallback = "64KiB,1MiB,4MiB", .help = "sizes of objects, commas between" },
 	{ OPTION(bench_store_settings, moved), .type = CONF_SIZE, .metavar = "SIZE",
-	  .fallback = "1GiB", .min = 8192, .max = 1e12, .help = "what a pass puts or gets" },
+	  .fallback = "auto", .word = "auto", .word_value = 0, .min = 8192, .max = 1e12,
+	  .help = "what a pass puts or gets; auto: 1 GiB, and no fewer than 1,024 objects" },
 	{ OPTION(bench_store_settings, runs), .type = CONF_COUNT, .metavar = "N", .fallback = "5",
 	  .min = 1, .max = BENCH_RUNS_MAX,
 	  .help = "how often to measure; the medians are printed" },
@@ -177,9 +178,10 @@ const struct app_command bench_store_command = {
 	.text = "Measures puts and gets of a strata file and fio on one file system, in turns.\n"
 		"\n"
 		"One thread keeps the store full of rows; every get is verified.  Objects are put in\n"
-		"order and read back in that order.  fio does the same to a file of its own, with\n"
-		"io_uring, registered buffers and files, O_DIRECT, and transfers of the same size; of\n"
-		"queues of 32 and 128 and one and two jobs it gets what is fastest in a first round.\n"
+		"order and read back in that order.  fio reads the store's own file and writes one of\n"
+		"the same length, with io_uring, registered buffers and files, O_DIRECT, and transfers\n"
+		"of the same size; of queues of 32 and 128 and one and two jobs it gets what is fastest\n"
+		"in a first round.\n"
 		"Either side goes first in turns, and a ratio is the median of the runs' own.\n"
 		"\n"
 		"Both files were written from end to end before anything counts: fio's once, ours by\n"

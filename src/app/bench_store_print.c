@@ -129,10 +129,11 @@ static void print_depths(const struct bench_store_row *rows, uint32_t count)
 	putchar('\n');
 	for (i = 0; i < count; i++) {
 		const struct bench_store_row *row = &rows[i];
-		char                          size[UNITS_TEXT_BYTES];
+		char size[UNITS_TEXT_BYTES], moved[UNITS_TEXT_BYTES];
 
-		printf("  %s: at most %u rows under way", units_format_size(row->bytes, size),
-		       row->depth);
+		printf("  %s: %s a pass, at most %u rows under way",
+		       units_format_size(row->bytes, size),
+		       units_format_size(row->objects * row->bytes, moved), row->depth);
 		if (row->fio_depth[0]) {
 			printf("; fio's best: get %u x %u, put %u x %u (depth x jobs)",
 			       row->fio_depth[0], row->fio_jobs[0], row->fio_depth[1],
@@ -145,10 +146,8 @@ static void print_depths(const struct bench_store_row *rows, uint32_t count)
 void bench_store_print(const struct bench_store *bench, const struct bench_store_row *rows,
 		       uint32_t count)
 {
-	char moved[UNITS_TEXT_BYTES];
-
-	printf("strata file below %s, %s a pass, runs: %" PRIu64 "; medians, every get verified\n",
-	       bench->set->path, units_format_size(bench->set->moved, moved), bench->set->runs);
+	printf("strata file below %s, runs: %" PRIu64 "; medians, every get verified\n",
+	       bench->set->path, bench->set->runs);
 	if (bench->has_fio)
 		printf("beside %s\n\n", bench->fio_version);
 	else

@@ -30,10 +30,14 @@ struct bench_row {
 	struct bench_window     window;
 	struct kvs_store       *store;
 	struct bench_fio_load   fio[2]; /* get, put */
+	uint64_t                file_bytes; /* of the store, once it was filled */
 	uint64_t                generation;
 	uint64_t                run;    /* the present one; its figures are all[...][run] */
 	double                  all[BENCH_STORE_FIGURES][BENCH_RUNS_MAX];
 };
+
+/* fio's file is as long as the store's. */
+#define FIO_FILE_PASSES 2u
 
 static uint64_t moved(const struct bench_store_row *row)
 {
@@ -110,14 +114,24 @@ static void close_store(struct bench_row *r)
 
 /* --- beside it -------------------------------------------------------------------------------- */
 
+/*
+ * Files of one disk are not of one speed.  So fio gets from the store's own file, and puts into one of
+ * the same length, either half of them in turns, as the store does.
+ */
+static uint64_t fio_offset(const struct bench_row *r)
+{
+	return r->run % 2 ? (r->file_bytes - moved(r->row)) / 4096 * 4096 : 0;
+}
+
 static int measure_fio(struct bench_row *r, int is_put, struct kvs_error *err)
 {
-	const struct bench_fio_load *const load = &r->fio[is_put];
+	struct bench_fio_load *const load = &r->fio[is_put];
 	struct bench_fio_figures           figures;
 	int                                rc;
 
 	if (!r->bench->has_fio)
 		return 0;
+	load->offset = is_put ? r->run % 2 * load->moved : fio_offset(r);
 	rc = bench_fio_measure(load, &r->bench->watch, &figures, err);
 	if (rc < 0)
 		return rc;
@@ -143,26 +157,43 @@ static void measure_xxh3(struct bench_row *r)
 	note(r, FIGURE_XXH3_GB_S, (double)moved(r->row) / (double)(os_now_ns() - begin_ns));
 }
 
-static int prepare_fio(struct bench_row *r, struct kvs_error *err)
+/* A file too short for it would be written by fio, and the store with it. */
+static int look_at_file(struct bench_row *r, struct kvs_error *err)
 {
-	struct bench_watch *const watch = &r->bench->watch;
-	int                       is_put, rc;
+	const int fd = os_file_open(r->bench->place.store, 0);
+	int       rc = fd < 0 ? fd : os_file_size(fd, &r->file_bytes);
+
+	os_close(fd);
+	if (rc == 0 && r->file_bytes < moved(r->row))
+		rc = -EIO;
+	return rc < 0 ? err_set(err, rc, "the store's file: %s", kvs_strerror(rc)) : 0;
+}
+
+static int choose_fio(struct bench_row *r, int is_put, struct kvs_error *err)
+{
+	int rc;
 
 	if (!r->bench->has_fio)
 		return 0;
-	for (is_put = 0; is_put <= 1; is_put++) {
-		r->fio[is_put] = (struct bench_fio_load){ .path = r->bench->place.other,
-							  .bytes = r->row->bytes,
-							  .moved = moved(r->row),
-							  .is_put = is_put };
-	}
-	rc = bench_fio_prepare(&r->fio[1], watch, err);
-	for (is_put = 0; rc == 0 && is_put <= 1; is_put++) {
-		rc = bench_fio_choose(&r->fio[is_put], watch, err);
-		r->row->fio_depth[is_put] = r->fio[is_put].depth;
-		r->row->fio_jobs[is_put] = r->fio[is_put].jobs;
-	}
+	r->fio[is_put] = (struct bench_fio_load){ .path = is_put ? r->bench->place.other
+								 : r->bench->place.store,
+						  .bytes = r->row->bytes,
+						  .moved = moved(r->row),
+						  .is_put = is_put };
+	rc = bench_fio_choose(&r->fio[is_put], &r->bench->watch, err);
+	r->row->fio_depth[is_put] = r->fio[is_put].depth;
+	r->row->fio_jobs[is_put] = r->fio[is_put].jobs;
 	return rc;
+}
+
+static int prepare_fio(struct bench_row *r, struct kvs_error *err)
+{
+	const struct bench_fio_load whole = { .path = r->bench->place.other,
+					      .bytes = r->row->bytes,
+					      .moved = FIO_FILE_PASSES * moved(r->row),
+					      .is_put = true };
+
+	return r->bench->has_fio ? bench_fio_prepare(&whole, &r->bench->watch, err) : 0;
 }
 
 /* --- a run ------------------------------------------------------------------------------------ */
@@ -276,6 +307,12 @@ static int measure(struct bench_row *r, struct kvs_error *err)
 		rc = open_store(r, "", err);
 	if (rc == 0)
 		rc = fill(r, err);
+	if (rc == 0)
+		rc = look_at_file(r, err);
+	if (rc == 0)
+		rc = choose_fio(r, 1, err);
+	if (rc == 0)
+		rc = choose_fio(r, 0, err);
 	for (r->run = 0; rc == 0 && r->run < r->bench->set->runs; r->run++)
 		rc = measure_run(r, err);
 	if (rc == 0 && r->bench->set->evict)
@@ -314,11 +351,24 @@ int bench_store_measure(struct bench_store *bench, struct bench_store_row *row,
 
 /* --- sizes ------------------------------------------------------------------------------------ */
 
+/*
+ * Four times what the deepest queue of two jobs has under way: of a pass that is shorter, what counts is
+ * how much the disk swallows at once.
+ */
+#define OBJECTS_MIN UINT64_C(1024)
+#define MOVED_USUAL (UINT64_C(1) << 30)
+
+static uint64_t moved_by_default(uint64_t bytes)
+{
+	return OBJECTS_MIN * bytes > MOVED_USUAL ? OBJECTS_MIN * bytes : MOVED_USUAL;
+}
+
 void bench_store_plan(const struct bench_store *bench, struct bench_store_row *row)
 {
 	const uint64_t fits = BENCH_STORE_WINDOW_BYTES / row->bytes;
 
-	row->objects = bench->set->moved / row->bytes / 2 * 2;
+	row->objects = (bench->set->moved ? bench->set->moved : moved_by_default(row->bytes)) /
+		       row->bytes / 2 * 2;
 	row->capacity = 2 * row->objects * (row->bytes + ROOM_BESIDE_OBJECT) + ROOM_BESIDE_OBJECTS;
 	row->depth = (uint32_t)bench->set->depth;
 	if (row->depth == 0)
@@ -331,7 +381,7 @@ uint64_t bench_store_row_bytes(const struct bench_store *bench, const struct ben
 	uint64_t       passes = passes_to_fill(row) + 2 * runs;
 
 	if (bench->has_fio)
-		passes += 1 + 2 * BENCH_FIO_CHOICES + 2 * runs;
+		passes += FIO_FILE_PASSES + 2 * BENCH_FIO_CHOICES + 2 * runs;
 	if (bench->set->evict)
 		passes += passes_to_fill(row) + runs;
 	return passes * moved(row);

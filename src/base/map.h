@@ -48,6 +48,12 @@ void map_insert(struct map *map, uint64_t hash, uint32_t slot);
 /* The slot must be present under hash: asserted. */
 void map_remove(struct map *map, uint64_t hash, uint32_t slot);
 
+/* Bring in the bucket that a look-up of the hash begins with: some look-ups ahead of it. */
+static inline void map_prefetch(const struct map *map, uint64_t hash)
+{
+	__builtin_prefetch(&map->buckets[(uint32_t)hash & map->mask]);
+}
+
 /* XXH3-64 of the map's key_bytes at key. */
 uint64_t map_hash(const struct map *map, const void *key);
 

@@ -36,6 +36,7 @@ static int how_to_open(const char *path, int flags)
 
 	how |= flags & OS_WRITE ? O_RDWR : O_RDONLY;
 	how |= flags & OS_DIRECT ? O_DIRECT : 0;
+	how |= flags & OS_NO_WAIT ? O_NONBLOCK : 0;
 	if (flags & OS_NEW)
 		return how | O_CREAT | O_EXCL;
 	if (flags & OS_EXCLUSIVE_DEVICE) {
@@ -246,4 +247,9 @@ int os_file_sync(int fd)
 int os_file_lock(int fd)
 {
 	return ask((struct os_io){ .kind = OS_IO_LOCK, .fd = fd });
+}
+
+void os_file_unlock(int fd)
+{
+	(void)flock(fd, LOCK_UN);
 }

@@ -164,7 +164,8 @@ enum os_open_flag {
 	OS_DIRECT = 1 << 2, /* refused with -EINVAL where the file system has no O_DIRECT */
 	/* A block device that is mounted, or exclusively somebody else's, is -EBUSY. */
 	OS_EXCLUSIVE_DEVICE = 1 << 3,
-	OS_NEW = 1 << 4 /* made by this call, or -EEXIST */
+	OS_NEW = 1 << 4, /* made by this call, or -EEXIST */
+	OS_NO_WAIT = 1 << 5 /* a pipe is opened at once, whoever is at its other end */
 };
 int os_file_open(const char *path, int flags); /* descriptor or -errno */
 /* Whole transfers: 0, or -errno, or -ENODATA when the file ends before `bytes`. */
@@ -198,6 +199,11 @@ int os_file_allocate(int fd, uint64_t offset, uint64_t bytes);
 int os_file_sync(int fd); /* data and what is needed to read it back */
 /* Exclusive lock on the open file description, not waiting: -EWOULDBLOCK when somebody else holds it. */
 int os_file_lock(int fd);
+/*
+ * Give it up, whoever else still has the description: a child that inherited it, or a ring that the kernel
+ * takes down some time after it was closed.  No I/O through it is under way.
+ */
+void os_file_unlock(int fd);
 struct os_lock_holder {
 	long pid;      /* 0: ended, or not visible from here */
 	bool ending;   /* its process is gone, is a zombie, exits, or has been killed */

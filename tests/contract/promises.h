@@ -25,6 +25,8 @@
 	X(what_should_survive_a_close_does) \
 	X(nothing_is_touched_after_close) \
 	X(workers_at_once_see_whole_objects) \
+	X(rows_of_both_kinds_cross_together) \
+	X(a_lane_waits_no_longer_than_asked) \
 	X(B2_5_an_adapter_works_over_it)
 
 #define PROMISE(name) void name(void **state);

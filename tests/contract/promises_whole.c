@@ -275,11 +275,10 @@ void nothing_is_touched_after_close(void **state)
 #define WORKER_KEYS 12u
 
 struct worker {
-	struct kvs_store *store;
-	struct guarded    guarded;
-	uint64_t          seed;
-	uint32_t          wrong;
-	bool              keeps;
+	struct stand  *stand;
+	struct guarded guarded;
+	uint32_t       lane; /* and seed */
+	uint32_t       wrong;
 };
 
 static void work_get(struct worker *worker, uint32_t number)
@@ -289,8 +288,9 @@ static void work_get(struct worker *worker, uint32_t number)
 	enum kvs_result       result = KVS_RESULT_UNKNOWN;
 	bool                  retired = false;
 
-	worker->wrong += worker->store->ops->get(worker->store, &key, &span, 1, &result, &retired) < 0;
-	worker->wrong += worker->keeps && result == KVS_RESULT_DONE &&
+	worker->wrong += stand_move(worker->stand, worker->lane, false, &key, &span, 1, &result,
+				    &retired) < 0;
+	worker->wrong += worker->stand->subject->keeps && result == KVS_RESULT_DONE &&
 			 !is_filled(span.ptr, number, BLOCK);
 	worker->wrong += result == KVS_RESULT_CORRUPT || result == KVS_RESULT_FAILED;
 	guarded_back(&worker->guarded, &span, retired);
@@ -304,18 +304,20 @@ static void work_put(struct worker *worker, uint32_t number)
 	bool                  retired = false;
 
 	fill(span.ptr, number, BLOCK);
-	worker->wrong += worker->store->ops->put(worker->store, &key, &span, 1, &result, &retired) < 0;
+	worker->wrong += stand_move(worker->stand, worker->lane, true, &key, &span, 1, &result,
+				    &retired) < 0;
 	worker->wrong += !is_filled(span.ptr, number, BLOCK) || result == KVS_RESULT_FAILED;
 	guarded_back(&worker->guarded, &span, retired);
 }
 
 static void *work(void *arg)
 {
-	struct worker *worker = arg;
-	struct prng    prng;
-	uint32_t       step;
+	struct worker *const    worker = arg;
+	struct kvs_store *const store = worker->stand->store;
+	struct prng             prng;
+	uint32_t                step;
 
-	prng_seed(&prng, worker->seed);
+	prng_seed(&prng, worker->lane);
 	for (step = 0; step < STEPS; step++) {
 		const uint32_t       number = (uint32_t)prng_below(&prng, WORKER_KEYS);
 		const struct kvs_key key = key_of(number);
@@ -323,12 +325,10 @@ static void *work(void *arg)
 
 		switch (prng_below(&prng, 8)) {
 		case 0:
-			worker->wrong +=
-				worker->store->ops->remove(worker->store, &key, 1, &result) < 0;
+			worker->wrong += store->ops->remove(store, &key, 1, &result) < 0;
 			break;
 		case 1:
-			worker->wrong +=
-				worker->store->ops->exists(worker->store, &key, 1, &result) < 0;
+			worker->wrong += store->ops->exists(store, &key, 1, &result) < 0;
 			break;
 		case 2:
 		case 3:
@@ -352,8 +352,7 @@ void workers_at_once_see_whole_objects(void **state)
 	uint32_t             i, wrong = 0;
 
 	for (i = 0; i < count; i++) {
-		workers[i] = (struct worker){ .store = stand->store, .seed = i,
-					      .keeps = stand->subject->keeps };
+		workers[i] = (struct worker){ .stand = stand, .lane = i };
 		guarded_open(&workers[i].guarded);
 		assert_int_equal(os_thread_start(&thread[i], "worker", work, &workers[i]), 0);
 	}

@@ -136,6 +136,107 @@ static void expect_intact_guards(const struct stand *stand)
 		fail_msg("%s", stand->guarded.violation);
 }
 
+/* --- through a lane --------------------------------------------------------------------------- */
+
+/* A cookie is no row's number, so that one for the other shows. */
+#define COOKIE(lane, row) (UINT64_C(0xc00c1e) << 32 | (uint64_t)(lane) << 16 | (row))
+
+struct crossing {
+	const struct stand *stand;
+	uint32_t            lane;
+	uint32_t            count;
+	enum kvs_result    *result;
+	bool                answered[BATCH_MAX];
+	uint32_t            answers;
+	bool                all_retired;
+};
+
+/* Each row is answered once, and only by the lane that took it. */
+static void take_answers(struct crossing *crossing)
+{
+	struct kvs_store *const store = crossing->stand->store;
+	struct kvs_io_done      done[3];
+	const int               count =
+		store->ops->reap(store, crossing->lane, done, ARRAY_COUNT(done), UINT64_MAX);
+	int i;
+
+	KVS_ASSERT(count >= 0);
+	for (i = 0; i < count; i++) {
+		const uint64_t row = done[i].cookie - COOKIE(crossing->lane, 0);
+
+		KVS_ASSERT_CMP(row, <, crossing->count);
+		KVS_ASSERT(!crossing->answered[row]);
+		crossing->answered[row] = true;
+		crossing->result[row] = done[i].result;
+		crossing->all_retired = crossing->all_retired && done[i].retired;
+		crossing->answers++;
+	}
+}
+
+/* A code refuses the first row that was not taken, and with it the batch: those before it are answered. */
+static int cross(struct crossing *crossing, const struct kvs_io *io)
+{
+	struct kvs_store *const store = crossing->stand->store;
+	uint32_t                taken = 0, i;
+	int                     more = 0;
+
+	while (taken < crossing->count) {
+		more = store->ops->submit(store, crossing->lane, io + taken, crossing->count - taken);
+		if (more < 0)
+			break;
+		KVS_ASSERT_CMP(more, <=, crossing->count - taken);
+		taken += (uint32_t)more;
+		/* A lane with no row unanswered has room for one. */
+		KVS_ASSERT(more > 0 || crossing->answers < taken);
+		if (taken < crossing->count)
+			take_answers(crossing);
+	}
+	while (crossing->answers < taken)
+		take_answers(crossing);
+	for (i = taken; i < crossing->count; i++)
+		KVS_ASSERT(!crossing->answered[i]);
+	return more < 0 ? more : 0;
+}
+
+int stand_cross(const struct stand *stand, uint32_t lane, const struct kvs_io *io, uint32_t count,
+		enum kvs_result *ret_result, bool *ret_retired)
+{
+	struct crossing crossing = { .stand = stand, .lane = lane, .count = count,
+				     .result = ret_result, .all_retired = true };
+	struct kvs_io   named[BATCH_MAX] = { 0 };
+	uint32_t        i;
+	int             rc;
+
+	KVS_ASSERT_CMP(count, <=, BATCH_MAX);
+	for (i = 0; i < count; i++) {
+		named[i] = io[i];
+		named[i].cookie = COOKIE(lane, i);
+	}
+	rc = cross(&crossing, named);
+	*ret_retired = crossing.all_retired;
+	return rc;
+}
+
+int stand_move(const struct stand *stand, uint32_t lane, bool is_put, const struct kvs_key *key,
+	       const struct kvs_span *span, uint32_t count, enum kvs_result *ret_result,
+	       bool *ret_retired)
+{
+	const struct kvs_store_ops *const ops = stand->store->ops;
+	struct kvs_io                     io[BATCH_MAX] = { 0 };
+	uint32_t                          i;
+
+	if (!stand->subject->lanes) {
+		return is_put ? ops->put(stand->store, key, span, count, ret_result, ret_retired)
+			      : ops->get(stand->store, key, span, count, ret_result, ret_retired);
+	}
+	KVS_ASSERT_CMP(count, <=, BATCH_MAX);
+	for (i = 0; i < count; i++)
+		io[i] = (struct kvs_io){ .is_put = is_put, .key = &key[i], .span = span[i] };
+	return stand_cross(stand, lane, io, count, ret_result, ret_retired);
+}
+
+/* --- rows ------------------------------------------------------------------------------------- */
+
 void stand_put_keys(struct stand *stand, const struct kvs_key *key, const uint32_t *number,
 		    uint32_t count, uint32_t bytes, enum kvs_result *ret_result)
 {
@@ -148,8 +249,7 @@ void stand_put_keys(struct stand *stand, const struct kvs_key *key, const uint32
 		span[i] = guarded_lend(&stand->guarded, bytes);
 		fill(span[i].ptr, number[i], bytes);
 	}
-	assert_int_equal(stand->store->ops->put(stand->store, key, span, count, ret_result, &retired),
-			 0);
+	assert_int_equal(stand_move(stand, 0, true, key, span, count, ret_result, &retired), 0);
 	check_results(ret_result, count, MAY_ALWAYS | MAY(EXISTS) | MAY(NO_SPACE));
 	for (i = 0; i < count; i++) {
 		assert_true(is_filled(span[i].ptr, number[i], bytes));
@@ -168,8 +268,7 @@ void stand_get_keys(struct stand *stand, const struct kvs_key *key, const uint32
 	prepare(ret_result, count);
 	for (i = 0; i < count; i++)
 		span[i] = guarded_lend(&stand->guarded, bytes);
-	assert_int_equal(stand->store->ops->get(stand->store, key, span, count, ret_result, &retired),
-			 0);
+	assert_int_equal(stand_move(stand, 0, false, key, span, count, ret_result, &retired), 0);
 	check_results(ret_result, count, MAY_ALWAYS | MAY(MISSING) | MAY(CORRUPT));
 	for (i = 0; i < count; i++) {
 		if (stand->subject->keeps && ret_result[i] == KVS_RESULT_DONE)

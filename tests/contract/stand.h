@@ -28,6 +28,7 @@ struct subject {
 	const char *plan;  /* written to @/plan.json; NULL: none */
 	bool        keeps; /* what is put can be got */
 	bool        redis; /* of a server that listens on @/socket */
+	bool        lanes; /* rows go through submit and reap, not get and put */
 };
 
 extern const struct subject subjects[];
@@ -60,6 +61,21 @@ enum kvs_result stand_exists(struct stand *stand, uint32_t number);
 enum kvs_result stand_remove(struct stand *stand, uint32_t number);
 enum kvs_result stand_lock(struct stand *stand, uint32_t number);
 void            stand_unlock(struct stand *stand, uint32_t number);
+
+/*
+ * count rows of either kind through a lane, as many at a time as it takes: 0 when all were answered, or the
+ * code that refused the first that was not taken.  Cookies are the stand's.
+ */
+int stand_cross(const struct stand *stand, uint32_t lane, const struct kvs_io *io, uint32_t count,
+		enum kvs_result *ret_result, bool *ret_retired);
+
+/*
+ * What get and put of the table would do, or the same rows through a lane.  From any thread, each with a
+ * lane of its own.
+ */
+int stand_move(const struct stand *stand, uint32_t lane, bool is_put, const struct kvs_key *key,
+	       const struct kvs_span *span, uint32_t count, enum kvs_result *ret_result,
+	       bool *ret_retired);
 
 /* The same with keys of the caller's: key[i] has the payload of number[i]. */
 void stand_put_keys(struct stand *stand, const struct kvs_key *key, const uint32_t *number,

@@ -5,16 +5,21 @@
 #include "base/err.h"
 #include "stand.h"
 
-/* All hold 16 blocks of 16 KiB, but the shelf, which holds 64, and Redis. */
+/* What keeps a fixed number holds 16 blocks of 16 KiB or a few more; the shelf 64. */
 const struct subject subjects[] = {
-	{ "mem", "mem:256KiB", NULL, true, false },
-	{ "nil", "nil:", NULL, false, false },
-	{ "nil-miss", "nil:?hit=0", NULL, false, false },
-	{ "strata", "strata:@/store?capacity=264KiB", NULL, true, false },
-	{ "fault", "fault:@/plan.json", "{\"inner\": \"mem:256KiB\", \"faults\": []}", true, false },
-	{ "shelf", "plugin:" SHELF_PATH, NULL, true, false },
-	{ "resp", "resp:unix:@/socket", NULL, true, true },
-	{ NULL, NULL, NULL, false, false },
+	{ .name = "mem", .spec = "mem:256KiB", .keeps = true },
+	{ .name = "nil", .spec = "nil:" },
+	{ .name = "nil-miss", .spec = "nil:?hit=0" },
+	{ .name = "strata", .spec = "strata:@/store?capacity=640KiB", .keeps = true },
+	{ .name = "strata-lanes", .spec = "strata:@/store?capacity=640KiB", .keeps = true,
+	  .lanes = true },
+	{ .name = "strata-plain", .spec = "strata:@/store?capacity=640KiB&io=plain", .keeps = true,
+	  .lanes = true },
+	{ .name = "fault", .spec = "fault:@/plan.json", .keeps = true,
+	  .plan = "{\"inner\": \"mem:256KiB\", \"faults\": []}" },
+	{ .name = "shelf", .spec = "plugin:" SHELF_PATH, .keeps = true },
+	{ .name = "resp", .spec = "resp:unix:@/socket", .keeps = true, .redis = true },
+	{ .name = NULL },
 };
 
 const struct subject *subject_find(const char *name)

@@ -326,7 +326,7 @@ def check_full_disk(mount):
 def A4_5_a_disk_that_fills_is_a_counted_drop():
     """The small disk is a tmpfs in a mount namespace that ends with the command."""
     (folder / "small").mkdir()
-    shell = f'mount -t tmpfs -o size=8m tmpfs "{folder}/small" && exec "$@"'
+    shell = f'mount -t tmpfs -o size=16m tmpfs "{folder}/small" && exec "$@"'
     root = [] if os.geteuid() == 0 else ["--map-root-user"]
     mount = ["unshare", "--mount", *root, "sh", "-c", shell, "sh"]
     if not shutil.which("unshare") or subprocess.run([*mount, "true"], check=False,

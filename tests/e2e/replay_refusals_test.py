@@ -4,6 +4,7 @@
 
 import fcntl
 import json
+import os
 import pathlib
 import re
 import sys
@@ -80,9 +81,9 @@ def stores_that_cannot_be_are_refused():
             ("mem:1KiB", "store.capacity: .* hold no block of 64 KiB.*"),
             ("mem:9999TiB", "store.capacity: .* are more than .* blocks of 64 KiB"),
             ("strata:?capacity=1GiB", "store.path: is missing; .*"),
-            (f"strata:{folder}/new", "store.capacity: is missing; .*"),
-            (strata("new", "capacity=1"), "store.capacity: .* hold no block of 64 KiB.*"),
-            (strata("new", "capacity=9999TiB"), "store.capacity: .* are more than .* blocks of 64 KiB"),
+            (strata("new", "capacity=1"), "store.capacity: .* too few for blocks of 64 KiB; .* is needed"),
+            (strata("new", "capacity=9999TiB"), "store.capacity: .* is more than 16 TiB"),
+            (strata("new", "capacity=1GiB&segment=64KiB"), "store.segment: .* holds one block of 64 KiB"),
             (strata("new", "capacity=-64MiB"), 'store.capacity: "-64MiB" is not a size.*'),
             (strata("new", "size=64MiB"), 'store: "size" is not an option of strata; use capacity, .*'),
             (strata("new", "capacity=64MiB&capacity=1GiB"), "store.capacity: is given twice"),
@@ -107,6 +108,8 @@ def files_that_cannot_be_opened_are_failures():
             "--store", strata("nowhere/s"))
     refuses(1, 'store.path: ".*": cannot be opened: Is a directory',
             "--store", f"strata:{folder}?capacity=1GiB")
+    refuses(1, 'store.path: ".*/new": does not exist; give a capacity to create it: .*',
+            "--store", f"strata:{folder}/new")
 
 
 @suite.test
@@ -221,9 +224,21 @@ def a_malformed_line_leaves_a_good_store():
 @suite.test
 def a_store_of_other_sizes_is_left_as_it_is():
     replays.report("--limit", 5, "--store", strata("sizes"))
-    said = 'store.path: ".*/sizes": holds .* blocks of 64 KiB, asked for .* blocks of {}; use its own sizes'
-    refuses(1, said.format("128 KiB"), "--block-bytes", "128KiB", "--store", strata("sizes"))
-    refuses(1, said.format("64 KiB"), "--store", strata("sizes", "capacity=32MiB"))
+    said = 'store.path: ".*/sizes": has {}; leave the {} out or format it anew'
+    refuses(1, said.format("a capacity of 64 MiB, asked for 32 MiB", "capacity"),
+            "--store", strata("sizes", "capacity=32MiB"))
+    refuses(1, said.format("segments of .*, asked for 4 MiB", "segment"),
+            "--store", strata("sizes", "capacity=64MiB&segment=4MiB"))
+    refuses(1, 'store.path: ".*/sizes": has segments of .*, which hold no block of 64 MiB; .*',
+            "--block-bytes", "64MiB", "--host-blocks", 16, "--store", f"strata:{folder / 'sizes'}")
+
+
+@suite.test
+def a_store_takes_blocks_of_any_size_that_its_segments_hold():
+    replays.report("--limit", 5, "--store", strata("any"))
+    for size in "128KiB", "4KiB", "64KiB":
+        again = replays.report("--limit", 5, "--block-bytes", size, "--store", strata("any"))
+        tap.equal((again["wrong_bytes"], again["store"]["corrupt"]), (0, 0))
 
 
 @suite.test
@@ -239,7 +254,8 @@ def a_store_that_another_process_has_open_is_refused():
     replays.report("--limit", 5, "--store", strata("locked"))
     with open(folder / "locked", "rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        refuses(1, 'store.path: ".*/locked": is open in another store; one file serves one store at a time',
+        refuses(1, f'store.path: ".*/locked": is open in process {os.getpid()} \\(python3.*\\); '
+                "one file serves one store at a time",
                 "--store", strata("locked"))
     replays.report("--limit", 5, "--store", strata("locked"))
 

@@ -386,6 +386,20 @@ static void a_new_file_was_not_there(void **state)
 	place_close(&place);
 }
 
+static void a_pipe_may_be_opened_without_its_other_end(void **state)
+{
+	struct place place = place_open();
+	int          fd;
+
+	(void)state;
+	assert_int_equal(mkfifo(place.path, 0600), 0);
+	fd = os_file_open(place.path, OS_NO_WAIT);
+	assert_true(fd >= 0);
+	assert_int_equal(os_file_kind(fd), OS_FILE_OTHER);
+	os_close(fd);
+	place_close(&place);
+}
+
 static void exclusive_device_says_nothing_about_a_file(void **state)
 {
 	const int    flags = OS_WRITE | OS_EXCLUSIVE_DEVICE;
@@ -476,6 +490,7 @@ int main(void)
 		cmocka_unit_test(allocated_bytes_are_backed_and_keep_what_was_there),
 		cmocka_unit_test(kinds_are_told_apart),
 		cmocka_unit_test(a_new_file_was_not_there),
+		cmocka_unit_test(a_pipe_may_be_opened_without_its_other_end),
 		cmocka_unit_test(exclusive_device_says_nothing_about_a_file),
 		cmocka_unit_test(a_mounted_device_is_busy),
 		cmocka_unit_test(a_direct_file_can_be_read_without_writing),

@@ -250,6 +250,25 @@ static void a_killed_holder_is_ending(void **state)
 	close_ends(&other);
 }
 
+/* A copy of the descriptor stands for whatever else keeps the description. */
+static void a_lock_that_is_given_up_is_nobody_s(void **state)
+{
+	const int again = os_file_open(place.path, OS_WRITE);
+	const int copy = dup(mine);
+
+	(void)state;
+	assert_int_equal(os_file_lock(mine), 0);
+	assert_int_equal(os_file_lock(again), -EWOULDBLOCK);
+	os_close(mine);
+	assert_int_equal(os_file_lock(again), -EWOULDBLOCK);
+	os_file_unlock(copy);
+	assert_int_equal(os_file_lock(again), 0);
+	os_file_unlock(copy);
+	assert_int_equal(os_file_lock(copy), -EWOULDBLOCK);
+	os_close(again);
+	mine = copy;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -262,6 +281,8 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_dead_holder_is_waited_for, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_killed_holder_is_ending, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_lock_that_is_given_up_is_nobody_s, set_up,
+						tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

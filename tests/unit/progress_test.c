@@ -60,6 +60,10 @@ static void bar_is_drawn_ten_times_a_second(void **state)
 	assert_true(progress.drawn_ns == 6 * NS_PER_S);
 	progress_update(&progress, 0.3, 3, 6 * NS_PER_S + NS_PER_S / 10);
 	assert_true(progress.drawn_ns == 6 * NS_PER_S + NS_PER_S / 10);
+	progress_clear(&progress);
+	assert_true(progress.shown);
+	progress_update(&progress, 0.4, 4, 6 * NS_PER_S + NS_PER_S / 9);
+	assert_true(progress.drawn_ns == 6 * NS_PER_S + NS_PER_S / 9);
 	progress_finish(&progress);
 	assert_false(progress.shown);
 }

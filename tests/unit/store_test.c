@@ -16,15 +16,25 @@
 #include "base/prng.h"
 #include "named_block.h"
 #include "os/os.h"
-#include "store/slotted.h"
+#include "store/kind.h"
+#include "store/mem.h"
 #include "store/store.h"
+#include "strata/strata.h"
 
 #define BLOCK 8192u
 #define SLOTS 4u
 
-/* Capacities that hold exactly SLOTS blocks. */
+/* Exactly SLOTS blocks. */
 #define MEM_CAPACITY (SLOTS * BLOCK)
-#define STRATA_CAPACITY (2 * 4096 + SLOTS * BLOCK)
+
+/*
+ * Segments that hold SLOTS blocks each: head and tallies, records, a summary of one page.  One of them
+ * is kept free, so that cleaning has somewhere to write.
+ */
+#define SEGMENT (4 * 4096 + SLOTS * (BLOCK + 4096))
+#define SEGMENTS 6u
+#define STRATA_CAPACITY (2 * 4096 + SEGMENTS * SEGMENT)
+#define STRATA_BLOCKS ((SEGMENTS - 1) * SLOTS)
 
 struct place {
 	const char *kind;
@@ -76,8 +86,8 @@ static struct kvs_store *open_with(struct place *place, const char *options)
 	char              spec[256];
 
 	if (place->parent) {
-		snprintf(spec, sizeof(spec), "strata:%s?capacity=%u%s%s", place->path,
-			 STRATA_CAPACITY, *options ? "&" : "", options);
+		snprintf(spec, sizeof(spec), "strata:%s?capacity=%u&segment=%u%s%s", place->path,
+			 STRATA_CAPACITY, SEGMENT, *options ? "&" : "", options);
 	} else {
 		snprintf(spec, sizeof(spec), "mem:%u%s%s", MEM_CAPACITY, *options ? "?" : "",
 			 options);
@@ -94,7 +104,10 @@ static struct kvs_store *open_store(struct place *place)
 
 static void close_store(struct kvs_store *store)
 {
-	slotted_audit((struct slotted *)store);
+	if (store->ops == &store_mem_ops)
+		mem_audit((struct mem *)store);
+	else
+		strata_audit(store);
 	assert_int_equal(store->ops->close(store), 0);
 }
 
@@ -168,10 +181,12 @@ static struct kvs_store_info limits_of(struct kvs_store *store)
 	return limits;
 }
 
-/*
- * --- every store
- * --------------------------------------------------------------------------------------
- */
+static uint32_t blocks_of(const struct place *place)
+{
+	return place->parent ? STRATA_BLOCKS : SLOTS;
+}
+
+/* --- every store ------------------------------------------------------------------------------ */
 
 static void what_is_put_is_got(void **state)
 {
@@ -285,10 +300,11 @@ static void capacity_is_hard(void **state)
 	struct stat             status;
 	uint32_t                i;
 
-	for (i = 0; i < 5 * SLOTS; i++)
+	for (i = 0; i < 5 * blocks_of(place); i++)
 		assert_int_equal(put(store, i), KVS_RESULT_DONE);
 	limits = limits_of(store);
-	assert_int_equal(limits.object_count, SLOTS);
+	assert_in_range(limits.object_count, SLOTS, blocks_of(place));
+	assert_int_equal(limits.evicted_objects, 5 * blocks_of(place) - limits.object_count);
 	assert_true(limits.used_bytes <= limits.capacity_bytes);
 	assert_true(limits.memory_bytes > 0);
 	assert_true(limits.failures_retire);
@@ -299,23 +315,30 @@ static void capacity_is_hard(void **state)
 	if (place->parent) {
 		assert_int_equal(stat(place->path, &status), 0);
 		assert_true((uint64_t)status.st_size <= limits.capacity_bytes);
-		assert_true((uint64_t)status.st_blocks * 512 <= limits.capacity_bytes);
+		/* ext4 counts a page of its own for files of more than four extents. */
+		assert_true((uint64_t)status.st_blocks * 512 <= limits.capacity_bytes + 4096);
 	}
 	close_store(store);
 }
 
+/* In strata the room of one segment comes back together: all that was put first is removed. */
 static void removed_is_gone_and_its_room_is_free(void **state)
 {
-	struct kvs_store *store = open_store(*state);
-	uint32_t          i;
+	const struct place *const place = *state;
+	struct kvs_store         *store = open_store(*state);
+	uint32_t                  i;
 
-	for (i = 0; i < SLOTS; i++)
+	for (i = 0; i < blocks_of(place); i++)
 		assert_int_equal(put(store, i), KVS_RESULT_DONE);
-	assert_int_equal(removes(store, 1), KVS_RESULT_DONE);
-	assert_int_equal(get(store, 1), KVS_RESULT_MISSING);
-	assert_int_equal(put(store, 20), KVS_RESULT_DONE);
+	for (i = 0; i < SLOTS; i++) {
+		assert_int_equal(removes(store, i), KVS_RESULT_DONE);
+		assert_int_equal(get(store, i), KVS_RESULT_MISSING);
+	}
+	for (i = 0; i < SLOTS; i++)
+		assert_int_equal(put(store, 100 + i), KVS_RESULT_DONE);
 	assert_int_equal(limits_of(store).evicted_objects, 0);
-	assert_int_equal(get(store, 0), KVS_RESULT_DONE);
+	for (i = SLOTS; i < blocks_of(place); i++)
+		assert_int_equal(get(store, i), KVS_RESULT_DONE);
 	close_store(store);
 }
 
@@ -377,7 +400,7 @@ static void without_verification_it_is_not(void **state)
 
 #define HAMMER_THREADS 8u
 #define HAMMER_STEPS 1500u
-#define HAMMER_KEYS 12u
+#define HAMMER_KEYS 40u
 
 struct hammer {
 	struct kvs_store *store;
@@ -468,7 +491,7 @@ int main(void)
 		FOR_EACH_PLACE(put_never_overwrites),
 		FOR_EACH_PLACE(every_field_of_a_key_counts),
 		FOR_EACH_PLACE(another_length_is_corrupt_and_the_object_stays),
-		FOR_EACH_PLACE(the_least_recently_used_goes_first),
+		AT("mem", 0, the_least_recently_used_goes_first),
 		FOR_EACH_PLACE(capacity_is_hard),
 		FOR_EACH_PLACE(removed_is_gone_and_its_room_is_free),
 		FOR_EACH_PLACE(bad_spans_are_refused_whole),

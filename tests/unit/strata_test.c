@@ -1,531 +1,452 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The strata file between two opens: what lasts, what damage does, and what is refused untouched.
- */
-#include <fcntl.h>
-#include <sched.h>
+/* The strata file between two opens: what lasts, in which order, and what a crash leaves. */
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/err.h"
 #include "named_block.h"
-#include "store/store.h"
-#include "store/strata_format.h"
+#include "os/os.h"
+#include "quarry.h"
 
-#define BLOCK 8192u
-#define SLOTS 4u
-#define CAPACITY (2 * STRATA_PAGE + SLOTS * BLOCK)
+/* Of the segments one is kept for cleaning. */
+#define SEGMENTS 6u
+#define BLOCKS ((SEGMENTS - 1) * QUARRY_SLOTS)
 
-static char directory[] = "/var/tmp/kvstrata-XXXXXX";
-static char path[64];
-static char spec[128];
-
-static _Alignas(4096) uint64_t buffer[BLOCK / 8];
-
-static int directory_make(void **state)
+static int setup(void **state)
 {
-	(void)state;
-	assert_non_null(mkdtemp(directory));
-	snprintf(path, sizeof(path), "%s/store", directory);
-	snprintf(spec, sizeof(spec), "strata:%s?capacity=%u", path, CAPACITY);
+	static struct quarry quarry;
+
+	quarry_init(&quarry, SEGMENTS);
+	quarry_open(&quarry);
+	*state = &quarry;
 	return 0;
 }
 
-static int directory_drop(void **state)
+static int teardown(void **state)
 {
-	(void)state;
-	return rmdir(directory);
-}
-
-static int file_drop(void **state)
-{
-	(void)state;
-	unlink(path);
+	quarry_fini(*state);
 	return 0;
 }
 
-static struct kvs_store *open_store(void)
-{
-	struct kvs_store *store = NULL;
-	struct kvs_error  err;
+/* --- a close ---------------------------------------------------------------------------------- */
 
-	if (store_open(spec, BLOCK, "lru", &store, &err) < 0)
-		fail_msg("%s", err.message);
-	return store;
+static void objects_of_every_size_outlive_a_close(void **state)
+{
+	struct quarry *const quarry = *state;
+	uint32_t             i;
+
+	for (i = 0; i < BLOCKS; i++) {
+		assert_int_equal(quarry_put_bytes(quarry, i, i % 2 ? 4096 : QUARRY_BLOCK),
+				 KVS_RESULT_DONE);
+	}
+	quarry_reopen(quarry);
+	assert_int_equal(quarry_report(quarry).segments_unsealed, 0);
+	assert_int_equal(quarry_info(quarry).object_count, BLOCKS);
+	for (i = 0; i < BLOCKS; i++) {
+		assert_int_equal(quarry_get_bytes(quarry, i, i % 2 ? 4096 : QUARRY_BLOCK),
+				 KVS_RESULT_DONE);
+	}
+	assert_int_equal(quarry_info(quarry).corrupt_objects, 0);
 }
 
-static void close_store(struct kvs_store *store)
+/* What was put first goes first, whichever open it was put by. */
+static void the_order_of_puts_outlives_a_close(void **state)
 {
-	slotted_audit((struct slotted *)store);
-	assert_int_equal(store->ops->close(store), 0);
-}
+	struct quarry *const quarry = *state;
 
-static enum kvs_result put(struct kvs_store *store, uint32_t number)
-{
-	const struct kvs_key  key = key_of(number);
-	const struct kvs_span span = { buffer, BLOCK, BLOCK };
-	enum kvs_result       result;
-	bool                  retired;
-
-	fill(buffer, number, BLOCK);
-	assert_int_equal(store->ops->put(store, &key, &span, 1, &result, &retired), 0);
-	assert_true(retired);
-	return result;
-}
-
-static enum kvs_result get(struct kvs_store *store, uint32_t number)
-{
-	const struct kvs_key  key = key_of(number);
-	const struct kvs_span span = { buffer, BLOCK, BLOCK };
-	enum kvs_result       result;
-	bool                  retired;
-
-	memset(buffer, 0xee, BLOCK);
-	assert_int_equal(store->ops->get(store, &key, &span, 1, &result, &retired), 0);
-	assert_true(retired);
-	if (result == KVS_RESULT_DONE)
-		assert_true(is_filled(buffer, number, BLOCK));
-	return result;
-}
-
-static struct kvs_store_info limits_of(struct kvs_store *store)
-{
-	struct kvs_store_info limits;
-
-	store->ops->describe(store, &limits);
-	return limits;
-}
-
-/* A closed file with objects 0 .. count - 1 in slots of the same numbers. */
-static void make_file(uint32_t count)
-{
-	struct kvs_store *store = open_store();
-	uint32_t          i;
-
-	for (i = 0; i < count; i++)
-		assert_int_equal(put(store, i), KVS_RESULT_DONE);
-	close_store(store);
-}
-
-static uint64_t header_at(uint32_t slot)
-{
-	return STRATA_PAGE + slot * sizeof(struct slot_header);
-}
-
-static uint64_t payload_at(uint32_t slot)
-{
-	return strata_payload_offset(SLOTS) + (uint64_t)slot * BLOCK;
-}
-
-static void poke(uint64_t offset, const void *bytes, size_t count)
-{
-	const int fd = open(path, O_WRONLY);
-
-	assert_true(fd >= 0);
-	assert_int_equal(pwrite(fd, bytes, count, (off_t)offset), (ssize_t)count);
-	close(fd);
-}
-
-static void peek(uint64_t offset, void *bytes, size_t count)
-{
-	const int fd = open(path, O_RDONLY);
-
-	assert_true(fd >= 0);
-	assert_int_equal(pread(fd, bytes, count, (off_t)offset), (ssize_t)count);
-	close(fd);
-}
-
-static void flip(uint64_t offset)
-{
-	uint8_t byte;
-
-	peek(offset, &byte, 1);
-	byte ^= 0x40;
-	poke(offset, &byte, 1);
-}
-
-static void check_refused(int code, const char *message)
-{
-	struct kvs_store *store = NULL;
-	struct kvs_error  err = { 0 };
-
-	assert_int_equal(store_open(spec, BLOCK, "lru", &store, &err), code);
-	assert_null(store);
-	if (!strstr(err.message, message) || !strstr(err.message, "store.path: \""))
-		fail_msg("%s", err.message);
-}
-
-static void objects_and_their_order_outlive_a_close(void **state)
-{
-	struct kvs_store *store;
-
-	(void)state;
-	make_file(SLOTS + 1); /* 0 is evicted, and 4 lies in its slot */
-	store = open_store();
-	assert_int_equal(limits_of(store).object_count, SLOTS);
-	assert_int_equal(get(store, 0), KVS_RESULT_MISSING);
-	assert_int_equal(put(store, 5), KVS_RESULT_DONE); /* in the place of 1, the oldest put */
-	assert_int_equal(get(store, 1), KVS_RESULT_MISSING);
-	assert_int_equal(get(store, 2), KVS_RESULT_DONE);
-	assert_int_equal(get(store, 4), KVS_RESULT_DONE);
-	close_store(store);
-	store = open_store();
-	assert_int_equal(get(store, 5), KVS_RESULT_DONE);
-	assert_int_equal(get(store, 4), KVS_RESULT_DONE);
-	assert_int_equal(limits_of(store).corrupt_objects, 0);
-	close_store(store);
+	quarry_put_range(quarry, 0, 8);
+	quarry_reopen(quarry);
+	quarry_put_range(quarry, 8, BLOCKS);
+	assert_int_equal(quarry_info(quarry).evicted_objects, 0);
+	quarry_reopen(quarry);
+	quarry_put_range(quarry, BLOCKS, BLOCKS + QUARRY_SLOTS);
+	assert_int_equal(quarry_count(quarry, 0, QUARRY_SLOTS), 0);
+	assert_int_equal(quarry_count(quarry, QUARRY_SLOTS, BLOCKS + QUARRY_SLOTS), BLOCKS);
+	quarry_reopen(quarry);
+	quarry_get_range(quarry, QUARRY_SLOTS, BLOCKS + QUARRY_SLOTS);
 }
 
 static void removed_stays_removed(void **state)
 {
-	const struct kvs_key key = key_of(1);
-	struct kvs_store    *store;
-	enum kvs_result      result;
+	struct quarry *const quarry = *state;
+	uint32_t             i;
 
-	(void)state;
-	make_file(2);
-	store = open_store();
-	assert_int_equal(store->ops->remove(store, &key, 1, &result), 0);
-	assert_int_equal(result, KVS_RESULT_DONE);
-	close_store(store);
-	store = open_store();
-	assert_int_equal(get(store, 1), KVS_RESULT_MISSING);
-	assert_int_equal(get(store, 0), KVS_RESULT_DONE);
-	close_store(store);
+	quarry_put_range(quarry, 0, 8);
+	for (i = 1; i < 8; i += 2)
+		assert_int_equal(quarry_remove(quarry, i), KVS_RESULT_DONE);
+	quarry_reopen(quarry);
+	for (i = 0; i < 8; i++)
+		assert_int_equal(quarry_get(quarry, i), i % 2 ? KVS_RESULT_MISSING : KVS_RESULT_DONE);
+	assert_int_equal(quarry_put(quarry, 1), KVS_RESULT_DONE);
+	quarry_reopen(quarry);
+	assert_int_equal(quarry_get(quarry, 1), KVS_RESULT_DONE);
+	assert_int_equal(quarry_info(quarry).object_count, 5);
 }
 
-static void one_store_at_a_time(void **state)
+static void purged_stays_purged(void **state)
 {
-	struct kvs_store *store = open_store();
+	struct quarry *const       quarry = *state;
+	const struct kvs_namespace space = key_of(0).space;
+	uint64_t                   count = 0;
 
-	(void)state;
-	check_refused(KVS_E_BUSY, "is open in another store");
-	assert_int_equal(put(store, 1), KVS_RESULT_DONE);
-	close_store(store);
-	store = open_store();
-	assert_int_equal(get(store, 1), KVS_RESULT_DONE);
-	close_store(store);
+	quarry_put_range(quarry, 0, 7);
+	assert_int_equal(strata_purge(quarry->store, &space, &count), 0);
+	assert_int_equal(count, 7);
+	quarry_reopen(quarry);
+	assert_int_equal(quarry_info(quarry).object_count, 0);
+	quarry_put_range(quarry, 0, 7);
+	quarry_get_range(quarry, 0, 7);
 }
 
-static void a_wrong_payload_is_corrupt_then_missing(void **state)
+/* Moved by cleaning, and then the only copy there is. */
+static void what_was_moved_outlives_a_close(void **state)
 {
-	static const uint32_t places[] = { 0, 1, 4095, 4096, BLOCK - 1 };
-	struct kvs_store     *store;
-	size_t                i;
+	struct quarry *const quarry = *state;
+	uint32_t             i;
 
-	(void)state;
+	quarry_put_range(quarry, 0, BLOCKS);
+	for (i = 0; i < 3 * BLOCKS; i++) {
+		assert_int_equal(quarry_get(quarry, 1), KVS_RESULT_DONE);
+		assert_int_equal(quarry_put(quarry, BLOCKS + i), KVS_RESULT_DONE);
+	}
+	assert_true(quarry_info(quarry).moved_objects > 0);
+	quarry_reopen(quarry);
+	assert_int_equal(quarry_get(quarry, 1), KVS_RESULT_DONE);
+}
+
+/* --- a crash ---------------------------------------------------------------------------------- */
+
+static void a_crash_takes_nothing_that_was_acknowledged(void **state)
+{
+	struct quarry *const quarry = *state;
+	struct quarry        copy;
+	uint32_t             i;
+
+	for (i = 0; i < 11; i++) {
+		quarry_put_range(quarry, i, i + 1);
+		quarry_crash(quarry, &copy);
+		quarry_open(&copy);
+		assert_int_equal(quarry_report(&copy).segments_unsealed, 1);
+		assert_int_equal(quarry_report(&copy).torn_records, 0);
+		assert_int_equal(quarry_info(&copy).object_count, i + 1);
+		quarry_get_range(&copy, 0, i + 1);
+		quarry_fini(&copy);
+	}
+	assert_int_equal(quarry_remove(quarry, 3), KVS_RESULT_DONE);
+	assert_int_equal(quarry_remove(quarry, 9), KVS_RESULT_DONE);
+	quarry_crash(quarry, &copy);
+	quarry_open(&copy);
+	for (i = 0; i < 11; i++) {
+		assert_int_equal(quarry_get(&copy, i),
+				 i == 3 || i == 9 ? KVS_RESULT_MISSING : KVS_RESULT_DONE);
+	}
+	quarry_fini(&copy);
+}
+
+/* Also when the recovered store crashes before anything else is written. */
+static void recovery_seals_what_it_read_whole(void **state)
+{
+	struct quarry *const quarry = *state;
+	struct quarry        copy, second;
+
+	quarry_put_range(quarry, 0, 6);
+	quarry_crash(quarry, &copy);
+	quarry_open(&copy);
+	assert_int_equal(quarry_report(&copy).segments_unsealed, 1);
+	quarry_crash(&copy, &second);
+	quarry_open(&second);
+	assert_int_equal(quarry_report(&second).segments_unsealed, 0);
+	assert_int_equal(quarry_info(&second).object_count, 6);
+	quarry_get_range(&second, 0, 6);
+	quarry_fini(&second);
+	quarry_fini(&copy);
+}
+
+/* Both streams have an open segment then: what callers put, and what cleaning moves. */
+static void a_crash_while_cleaning_goes_on_takes_nothing(void **state)
+{
+	struct quarry *const quarry = *state;
+	uint32_t             i, at;
+
+	for (i = 0; i < 3 * BLOCKS; i++) {
+		struct quarry copy;
+
+		quarry_put_range(quarry, i, i + 1);
+		if (i % 3 == 0)
+			assert_int_equal(quarry_get(quarry, i), KVS_RESULT_DONE);
+		quarry_crash(quarry, &copy);
+		quarry_open(&copy);
+		assert_in_range(quarry_report(&copy).segments_unsealed, 1, 2);
+		assert_int_equal(quarry_report(&copy).torn_records, 0);
+		for (at = 0; at <= i; at++) {
+			if (quarry_exists(quarry, at) == KVS_RESULT_DONE)
+				assert_int_equal(quarry_get(&copy, at), KVS_RESULT_DONE);
+		}
+		quarry_fini(&copy);
+	}
+	assert_true(quarry_info(quarry).moved_objects > 0);
+}
+
+/* In a segment that was used before, its earlier records still lie behind the new ones. */
+static void what_a_segment_held_before_is_stale(void **state)
+{
+	struct quarry *const quarry = *state;
+	struct quarry        copy;
+
+	quarry_put_range(quarry, 0, 3 * BLOCKS + 1);
+	quarry_crash(quarry, &copy);
+	quarry_open(&copy);
+	assert_int_equal(quarry_report(&copy).stale_records, QUARRY_SLOTS - 1);
+	assert_int_equal(quarry_report(&copy).torn_records, 0);
+	assert_int_equal(quarry_report(&copy).foreign_records, 0);
+	assert_int_equal(quarry_info(&copy).object_count, quarry_info(quarry).object_count);
+	assert_int_equal(quarry_get(&copy, 3 * BLOCKS), KVS_RESULT_DONE);
+	quarry_fini(&copy);
+}
+
+static void records_of_another_store_are_foreign(void **state)
+{
+	struct quarry *const quarry = *state;
+	struct quarry        other, copy;
+	static uint8_t       record[QUARRY_BLOCK + STRATA_PAGE];
+
+	quarry_init(&other, SEGMENTS);
+	quarry_open(&other);
+	quarry_put_range(&other, 0, 4);
+	quarry_peek(&other, quarry_header_at(3), record, sizeof(record));
+	quarry_fini(&other);
+
+	quarry_put_range(quarry, 10, 12);
+	quarry_crash(quarry, &copy);
+	quarry_poke(&copy, quarry_header_at(3), record, sizeof(record));
+	quarry_open(&copy);
+	assert_int_equal(quarry_report(&copy).foreign_records, 1);
+	assert_int_equal(quarry_info(&copy).object_count, 2);
+	assert_int_equal(quarry_get(&copy, 3), KVS_RESULT_MISSING);
+	quarry_fini(&copy);
+}
+
+/* A payload that did not reach the disk whole, and a header that did not; the others are there. */
+static void a_torn_record_is_no_object(void **state)
+{
+	const uint64_t payload = quarry_payload_at(5), header = quarry_header_at(5);
+	const uint64_t places[] = { payload, payload + 4095, payload + 4096,
+				    payload + QUARRY_BLOCK - 1, header + 20, header + 4095 };
+	struct quarry *const quarry = *state;
+	size_t               i;
+
+	quarry_put_range(quarry, 0, 7);
 	for (i = 0; i < ARRAY_COUNT(places); i++) {
-		file_drop(NULL);
-		make_file(2);
-		flip(payload_at(1) + places[i]);
-		store = open_store();
-		assert_int_equal(get(store, 1), KVS_RESULT_CORRUPT);
-		assert_int_equal(get(store, 1), KVS_RESULT_MISSING);
-		assert_int_equal(get(store, 0), KVS_RESULT_DONE);
-		assert_int_equal(limits_of(store).corrupt_objects, 1);
-		close_store(store);
-		store = open_store();
-		assert_int_equal(get(store, 1), KVS_RESULT_MISSING);
-		assert_int_equal(limits_of(store).corrupt_objects, 0);
-		assert_int_equal(put(store, 1), KVS_RESULT_DONE);
-		assert_int_equal(get(store, 1), KVS_RESULT_DONE);
-		close_store(store);
+		struct quarry copy;
+
+		quarry_crash(quarry, &copy);
+		quarry_flip(&copy, places[i]);
+		quarry_open(&copy);
+		assert_int_equal(quarry_report(&copy).torn_records, 1);
+		assert_int_equal(quarry_info(&copy).object_count, 6);
+		assert_int_equal(quarry_get(&copy, 5), KVS_RESULT_MISSING);
+		quarry_get_range(&copy, 0, 5);
+		quarry_get_range(&copy, 6, 7);
+		/* It is not counted again, and its key is free. */
+		quarry_reopen(&copy);
+		assert_int_equal(quarry_report(&copy).torn_records, 0);
+		quarry_put_range(&copy, 5, 6);
+		quarry_reopen(&copy);
+		quarry_get_range(&copy, 0, 7);
+		quarry_fini(&copy);
 	}
+}
+
+/* Numbers of an open that crashed are never given out again, whichever of them reached the disk. */
+static void each_open_has_numbers_of_its_own(void **state)
+{
+	struct quarry *const         quarry = *state;
+	struct strata_segment_report first = { 0 }, second = { 0 };
+	struct quarry                copy;
+
+	quarry_put_range(quarry, 0, 1);
+	assert_true(strata_inspect_segment(quarry->store, 0, &first));
+	assert_false(strata_inspect_segment(quarry->store, SEGMENTS, &first));
+	quarry_crash(quarry, &copy);
+	quarry_open(&copy);
+	assert_int_equal(quarry_report(&copy).epoch, quarry_report(quarry).epoch + 1);
+	quarry_put_range(&copy, 1, 2);
+	assert_true(strata_inspect_segment(copy.store, 1, &second));
+	assert_string_equal(second.state, "open");
+	assert_int_equal(first.sequence >> STRATA_EPOCH_SHIFT, quarry_report(quarry).epoch);
+	assert_int_equal(second.sequence >> STRATA_EPOCH_SHIFT, quarry_report(&copy).epoch);
+	quarry_fini(&copy);
+}
+
+/* --- the dead stay dead ----------------------------------------------------------------------- */
+
+/*
+ * Evicted with one segment, put again into another, removed, and that segment used anew: the first
+ * record may still lie there, and nothing that lies elsewhere speaks against it.
+ */
+static void evicted_put_and_removed_never_comes_back(void **state)
+{
+	struct quarry *const quarry = *state;
+	uint32_t             i;
+
+	quarry_put_range(quarry, 0, BLOCKS);
+	for (i = 0; i < 3 * BLOCKS; i++) {
+		struct quarry copy;
+
+		assert_int_equal(quarry_put(quarry, 100 + i), KVS_RESULT_DONE);
+		if (quarry_exists(quarry, 0) == KVS_RESULT_MISSING) {
+			assert_int_equal(quarry_put(quarry, 0), KVS_RESULT_DONE);
+			assert_int_equal(quarry_remove(quarry, 0), KVS_RESULT_DONE);
+		} else {
+			continue;
+		}
+		quarry_crash(quarry, &copy);
+		quarry_open(&copy);
+		assert_int_equal(quarry_get(&copy, 0), KVS_RESULT_MISSING);
+		quarry_reopen(&copy);
+		assert_int_equal(quarry_get(&copy, 0), KVS_RESULT_MISSING);
+		quarry_fini(&copy);
+	}
+}
+
+/* The same at random, with crashes at any time: what was removed last is there in no copy. */
+static void removals_at_random_last(void **state)
+{
+	struct quarry *const quarry = *state;
+	bool                 removed[40] = { false };
+	struct prng          prng;
+	uint32_t             step, i;
+
+	prng_seed(&prng, 7);
+	for (step = 0; step < 1500; step++) {
+		const uint32_t number = (uint32_t)prng_below(&prng, ARRAY_COUNT(removed));
+		struct quarry  copy;
+
+		if (prng_chance(&prng, 2, 3)) {
+			if (quarry_put(quarry, number) == KVS_RESULT_DONE)
+				removed[number] = false;
+		} else if (quarry_remove(quarry, number) == KVS_RESULT_DONE) {
+			removed[number] = true;
+		}
+		if (step % 15)
+			continue;
+		strata_audit(quarry->store);
+		quarry_crash(quarry, &copy);
+		quarry_open(&copy);
+		for (i = 0; i < ARRAY_COUNT(removed); i++) {
+			const bool there = quarry_exists(&copy, i) == KVS_RESULT_DONE;
+
+			assert_false(removed[i] && there);
+			if (quarry_count(quarry, i, i + 1) > 0)
+				assert_true(there);
+		}
+		quarry_fini(&copy);
+	}
+}
+
+static bool find_segment(void *ctx, const struct strata_finding *finding)
+{
+	uint32_t *const numbers = ctx; /* an object's, and the segment's where it lies */
+
+	if (finding->key && finding->key->offset == numbers[0])
+		numbers[1] = finding->segment;
+	return true;
+}
+
+static uint32_t segment_of(struct quarry *quarry, uint32_t number)
+{
+	uint32_t numbers[2] = { number, UINT32_MAX };
+
+	assert_int_equal(strata_walk(quarry->store, false, find_segment, numbers), 0);
+	return numbers[1];
 }
 
 /*
- * Whichever byte of a header is wrong, and whichever bit of it: no object, and none in its place.
+ * The newest record says that an object is dead, and an older one lies in a segment that comes later and
+ * has lost both its tallies: recovery remembers the dead until it has heard all.
  */
-static void a_wrong_header_is_no_object(void **state)
+static void a_dead_record_speaks_for_its_key(void **state)
 {
-	uint32_t place;
+	struct quarry *const quarry = *state;
+	uint32_t             i, segment, was = UINT32_MAX;
 
-	(void)state;
-	make_file(2);
-	for (place = 0; place < sizeof(struct slot_header); place++) {
-		struct kvs_store *store;
+	quarry_put_range(quarry, 0, BLOCKS);
+	quarry_get_range(quarry, 0, 1); /* the first to be moved: that segment is older than the next */
+	quarry_put_range(quarry, 100, 101);
+	for (i = 0; i < 2 * BLOCKS; i++) {
+		struct quarry copy;
 
-		flip(header_at(1) + place);
-		store = open_store();
-		assert_int_equal(limits_of(store).object_count, 1);
-		assert_int_equal(limits_of(store).corrupt_objects, 1);
-		assert_int_equal(get(store, 1), KVS_RESULT_MISSING);
-		assert_int_equal(get(store, 0), KVS_RESULT_DONE);
-		close_store(store);
-		flip(header_at(1) + place);
+		quarry_get_range(quarry, 100, 101);
+		quarry_put_range(quarry, 101 + i, 102 + i);
+		segment = segment_of(quarry, 100);
+		if (segment == was)
+			continue;
+		was = segment;
+		quarry_crash(quarry, &copy);
+		quarry_open(&copy);
+		assert_int_equal(quarry_remove(&copy, 100), KVS_RESULT_DONE);
+		quarry_close(&copy);
+		for (segment = 0; segment < SEGMENTS; segment++) {
+			if (segment == was)
+				continue;
+			quarry_flip(&copy, quarry_segment_at(segment) + 1 * STRATA_PAGE);
+			quarry_flip(&copy, quarry_segment_at(segment) + 2 * STRATA_PAGE);
+		}
+		quarry_open(&copy);
+		assert_int_equal(quarry_get(&copy, 100), KVS_RESULT_MISSING);
+		quarry_fini(&copy);
 	}
 }
 
-static void payloads_swapped_are_corrupt(void **state)
+/* More records of dead keys than the catalog has entries: they take no place from the living. */
+static void many_dead_take_nothing_from_the_living(void **state)
 {
-	struct kvs_store *store;
+	struct quarry *const quarry = *state;
+	struct quarry        copy;
+	uint32_t             i;
 
-	(void)state;
-	make_file(2);
-	fill(buffer, 1, BLOCK);
-	poke(payload_at(0), buffer, BLOCK);
-	fill(buffer, 0, BLOCK);
-	poke(payload_at(1), buffer, BLOCK);
-	store = open_store();
-	assert_int_equal(get(store, 0), KVS_RESULT_CORRUPT);
-	assert_int_equal(get(store, 1), KVS_RESULT_CORRUPT);
-	close_store(store);
-}
-
-/* Headers and payload whole, but the one speaks of another key than the checksum was made for. */
-static void bytes_under_another_key_are_corrupt(void **state)
-{
-	struct object      object = { .key = key_of(1), .bytes = BLOCK };
-	struct slot_header header;
-	struct kvs_store  *store;
-
-	(void)state;
-	make_file(2);
-	fill(buffer, 1, BLOCK);
-	object.checksum = object_checksum(&object.key, buffer, BLOCK);
-	object.key = key_of(5);
-	header_make(1, 100, &object, &header);
-	poke(header_at(1), &header, sizeof(header));
-	store = open_store();
-	assert_int_equal(limits_of(store).object_count, 2);
-	assert_int_equal(get(store, 5), KVS_RESULT_CORRUPT);
-	close_store(store);
-}
-
-static void a_header_in_anothers_slot_is_none(void **state)
-{
-	struct slot_header header;
-	struct kvs_store  *store;
-
-	(void)state;
-	make_file(1);
-	peek(header_at(0), &header, sizeof(header));
-	poke(header_at(2), &header, sizeof(header));
-	store = open_store();
-	assert_int_equal(limits_of(store).object_count, 1);
-	assert_int_equal(limits_of(store).corrupt_objects, 1);
-	close_store(store);
-}
-
-/* A crash can leave an object twice; the later write is the object. */
-static void of_two_headers_with_one_key_the_later_wins(void **state)
-{
-	struct object      object = { .key = key_of(0), .bytes = BLOCK };
-	struct slot_header header;
-	struct kvs_store  *store;
-
-	(void)state;
-	make_file(2);
-	fill(buffer, 0, BLOCK);
-	object.checksum = object_checksum(&object.key, buffer, BLOCK);
-	header_make(3, 100, &object, &header);
-	poke(header_at(3), &header, sizeof(header));
-	poke(payload_at(3), buffer, BLOCK);
-	flip(payload_at(0));
-	store = open_store();
-	assert_int_equal(limits_of(store).object_count, 2);
-	assert_int_equal(get(store, 0), KVS_RESULT_DONE);
-	assert_int_equal(put(store, 7), KVS_RESULT_DONE);
-	assert_int_equal(put(store, 8), KVS_RESULT_DONE);
-	assert_int_equal(limits_of(store).evicted_objects, 0);
-	close_store(store);
-	peek(header_at(0), &header, sizeof(header));
-	assert_memory_not_equal(&header.key, &object.key, sizeof(object.key));
-}
-
-static void a_header_past_all_sequences_is_none(void **state)
-{
-	const struct object object = { .key = key_of(0), .bytes = BLOCK };
-	struct slot_header  header;
-	struct kvs_store   *store;
-
-	(void)state;
-	make_file(0);
-	header_make(3, UINT64_MAX, &object, &header);
-	poke(header_at(3), &header, sizeof(header));
-	store = open_store();
-	assert_int_equal(limits_of(store).corrupt_objects, 1);
-	close_store(store);
-}
-
-static void a_shortened_file_loses_what_was_cut(void **state)
-{
-	struct kvs_store *store;
-
-	(void)state;
-	make_file(SLOTS);
-	assert_int_equal(truncate(path, (off_t)payload_at(1) + 4096), 0);
-	store = open_store();
-	assert_int_equal(get(store, 0), KVS_RESULT_DONE);
-	assert_int_equal(get(store, 1), KVS_RESULT_CORRUPT);
-	assert_int_equal(get(store, 3), KVS_RESULT_CORRUPT);
-	close_store(store);
-}
-
-static void another_geometry_is_refused(void **state)
-{
-	struct kvs_store *store;
-	struct kvs_error  err;
-
-	(void)state;
-	make_file(1);
-	assert_int_equal(store_open(spec, 4096, "lru", &store, &err), KVS_E_PROTO);
-	assert_non_null(
-		strstr(err.message, "holds 4 blocks of 8 KiB, asked for 8 blocks of 4 KiB"));
-	store = open_store();
-	assert_int_equal(get(store, 0), KVS_RESULT_DONE);
-	close_store(store);
-}
-
-static void a_damaged_superblock_is_refused(void **state)
-{
-	(void)state;
-	make_file(1);
-	flip(16);
-	check_refused(KVS_E_PROTO, "has a damaged superblock");
-	flip(16);
-	flip(0);
-	check_refused(KVS_E_PROTO, "is no strata file");
-	flip(0);
-	close_store(open_store());
-}
-
-static void another_file_is_refused_untouched(void **state)
-{
-	static const char text[] = "somebody's notes\n";
-	struct stat       status;
-	char              back[sizeof(text)];
-	FILE             *file = fopen(path, "w");
-
-	(void)state;
-	assert_non_null(file);
-	fputs(text, file);
-	fclose(file);
-	check_refused(KVS_E_PROTO, "is no strata file");
-	assert_int_equal(stat(path, &status), 0);
-	assert_int_equal(status.st_size, sizeof(text) - 1);
-	peek(0, back, sizeof(text) - 1);
-	assert_memory_equal(back, text, sizeof(text) - 1);
-
-	/* Large enough to hold a superblock, and zero, as a fresh disk image is. */
-	assert_int_equal(truncate(path, CAPACITY), 0);
-	poke(0, &(char[17]){ 0 }, 17);
-	check_refused(KVS_E_PROTO, "is no strata file");
-}
-
-static void a_longer_file_is_refused(void **state)
-{
-	(void)state;
-	make_file(1);
-	assert_int_equal(truncate(path, CAPACITY + 1), 0);
-	check_refused(KVS_E_PROTO, "is longer than its superblock says");
-}
-
-static void a_directory_is_refused(void **state)
-{
-	struct kvs_store *store;
-	struct kvs_error  err;
-	char              text[128];
-
-	(void)state;
-	snprintf(text, sizeof(text), "strata:%s?capacity=1MiB", directory);
-	assert_true(store_open(text, BLOCK, "lru", &store, &err) < 0);
-	assert_non_null(strstr(err.message, directory));
-}
-
-/*
- * Some puts fit, the rest are refused for space; what was put stays, and nothing is claimed twice.
- */
-static void check_full_disk(struct kvs_store *store)
-{
-	uint32_t refused = 0, i;
-
-	for (i = 0; i < SLOTS; i++)
-		refused += put(store, i) == KVS_RESULT_NO_SPACE;
-	assert_in_range(refused, 1, SLOTS - 1);
-	assert_int_equal(limits_of(store).object_count, SLOTS - refused);
-	assert_int_equal(get(store, 0), KVS_RESULT_DONE);
-	assert_int_equal(get(store, SLOTS - 1), KVS_RESULT_MISSING);
-	assert_int_equal(put(store, SLOTS), KVS_RESULT_NO_SPACE);
-	assert_int_equal(put(store, 0), KVS_RESULT_EXISTS);
-}
-
-static void a_file_size_limit_is_no_space(void **state)
-{
-	struct kvs_store *store = open_store();
-	struct rlimit     limit, before;
-	uint32_t          i;
-
-	(void)state;
-	signal(SIGXFSZ, SIG_IGN);
-	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
-	limit = before;
-	limit.rlim_cur = payload_at(2) + 4096;
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-	check_full_disk(store);
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
-	for (i = 0; i < SLOTS; i++)
-		assert_int_not_equal(put(store, i), KVS_RESULT_NO_SPACE);
-	close_store(store);
-}
-
-/* A tmpfs of this process's own with room for superblock, headers and two of four blocks. */
-static void a_full_disk_is_no_space(void **state)
-{
-	struct kvs_store *store;
-
-	(void)state;
-	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-	    mount("tmpfs", directory, "tmpfs", 0, "size=24k") < 0) {
-		print_message("# left out: this user may not mount a small tmpfs\n");
-		return;
+	quarry_close(quarry);
+	quarry->set.objects_max = 6;
+	quarry_open(quarry);
+	for (i = 0; i < 12; i++) {
+		quarry_put_range(quarry, 100 + i, 101 + i);
+		assert_int_equal(quarry_remove(quarry, 100 + i), KVS_RESULT_DONE);
 	}
-	store = open_store();
-	check_full_disk(store);
-	close_store(store);
-	store = open_store();
-	assert_int_equal(get(store, 0), KVS_RESULT_DONE);
-	assert_int_equal(limits_of(store).corrupt_objects, 0);
-	close_store(store);
-	assert_int_equal(umount(directory), 0);
+	quarry_put_range(quarry, 0, 6);
+	quarry_crash(quarry, &copy);
+	quarry_open(&copy);
+	assert_int_equal(quarry_info(&copy).object_count, 6);
+	quarry_get_range(&copy, 0, 6);
+	quarry_fini(&copy);
 }
 
-#define FILE_TEST(test) cmocka_unit_test_teardown(test, file_drop)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		FILE_TEST(objects_and_their_order_outlive_a_close),
-		FILE_TEST(removed_stays_removed),
-		FILE_TEST(one_store_at_a_time),
-		FILE_TEST(a_wrong_payload_is_corrupt_then_missing),
-		FILE_TEST(a_wrong_header_is_no_object),
-		FILE_TEST(payloads_swapped_are_corrupt),
-		FILE_TEST(bytes_under_another_key_are_corrupt),
-		FILE_TEST(a_header_in_anothers_slot_is_none),
-		FILE_TEST(of_two_headers_with_one_key_the_later_wins),
-		FILE_TEST(a_header_past_all_sequences_is_none),
-		FILE_TEST(a_shortened_file_loses_what_was_cut),
-		FILE_TEST(another_geometry_is_refused),
-		FILE_TEST(a_damaged_superblock_is_refused),
-		FILE_TEST(another_file_is_refused_untouched),
-		FILE_TEST(a_longer_file_is_refused),
-		FILE_TEST(a_directory_is_refused),
-		FILE_TEST(a_file_size_limit_is_no_space),
-		FILE_TEST(a_full_disk_is_no_space),
+		TEST(objects_of_every_size_outlive_a_close),
+		TEST(the_order_of_puts_outlives_a_close),
+		TEST(removed_stays_removed),
+		TEST(purged_stays_purged),
+		TEST(what_was_moved_outlives_a_close),
+		TEST(a_crash_takes_nothing_that_was_acknowledged),
+		TEST(recovery_seals_what_it_read_whole),
+		TEST(a_crash_while_cleaning_goes_on_takes_nothing),
+		TEST(what_a_segment_held_before_is_stale),
+		TEST(records_of_another_store_are_foreign),
+		TEST(a_torn_record_is_no_object),
+		TEST(each_open_has_numbers_of_its_own),
+		TEST(evicted_put_and_removed_never_comes_back),
+		TEST(removals_at_random_last),
+		TEST(a_dead_record_speaks_for_its_key),
+		TEST(many_dead_take_nothing_from_the_living),
 	};
 
-	return cmocka_run_group_tests(tests, directory_make, directory_drop);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a strata file does around its I/O: what is synced when, and what may happen in the midst of it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <errno.h>
+
+#include <cmocka.h>
+
+#include "base/err.h"
+#include "ferry.h"
+#include "named_block.h"
+#include "os/hook.h"
+#include "quarry.h"
+
+#define SEGMENTS 8u
+#define BLOCKS ((SEGMENTS - 1) * QUARRY_SLOTS)
+
+static int setup(void **state)
+{
+	static struct quarry quarry;
+
+	quarry_init(&quarry, SEGMENTS);
+	*state = &quarry;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	os_io_hook_set(NULL, NULL);
+	quarry_fini(*state);
+	return 0;
+}
+
+/* --- what is durable -------------------------------------------------------------------------- */
+
+struct syncs {
+	uint32_t writes; /* of whole records, since the last sync */
+	uint32_t syncs;
+	int64_t  answer; /* of a sync; 0: it is done */
+};
+
+static bool watch_syncs(void *ctx, struct os_io *io, int64_t *ret_result)
+{
+	struct syncs *const syncs = ctx;
+
+	if (io->kind == OS_IO_WRITE && io->bytes == QUARRY_BLOCK + STRATA_PAGE)
+		syncs->writes++;
+	if (io->kind != OS_IO_SYNC)
+		return false;
+	syncs->syncs++;
+	syncs->writes = 0;
+	*ret_result = syncs->answer;
+	return syncs->answer < 0;
+}
+
+/* One sync behind all of their writes, not one for each. */
+static void a_batch_is_synced_together(void **state)
+{
+	struct quarry *const quarry = *state;
+	struct ferry *const   ferry = ferry_open();
+	struct syncs         syncs = { 0 };
+	struct kvs_span      spans[64];
+	enum kvs_result      results[64];
+	bool                 retired;
+	uint32_t             i;
+
+	quarry->set.durability = STRATA_PUT;
+	quarry_open_large(quarry);
+	assert_int_equal(quarry_info(quarry).durability, KVS_DURABILITY_PUT);
+	os_io_hook_set(watch_syncs, &syncs);
+	for (i = 0; i < 64; i++) {
+		ferry_load(ferry, i, i, true);
+		spans[i] = ferry->io[i].span;
+	}
+	assert_int_equal(strata_put(quarry->store, ferry->keys, spans, 64, results, &retired), 0);
+	/* One for each page of headers, of which a segment's end begins a new one. */
+	assert_in_range(syncs.syncs, 2, 4);
+	assert_int_equal(syncs.writes, 0);
+	for (i = 0; i < 64; i++)
+		assert_int_equal(results[i], KVS_RESULT_DONE);
+	syncs.syncs = 0;
+	quarry_remove(quarry, 0);
+	assert_int_equal(syncs.syncs, 1);
+	/* A lane's, too: never more than writes, and none is answered before. */
+	for (i = 0; i < 64; i++)
+		ferry_load(ferry, i, 100 + i, true);
+	syncs = (struct syncs){ 0 };
+	ferry_cross(quarry->store, 0, ferry, 64);
+	assert_in_range(syncs.syncs, 1, 63);
+	assert_int_equal(syncs.writes, 0);
+	os_io_hook_set(NULL, NULL);
+	ferry_close(ferry);
+}
+
+/* What the device did not promise is not there, by calls and by lanes. */
+static void a_failed_sync_is_a_failed_put(void **state)
+{
+	struct quarry *const quarry = *state;
+	struct ferry *const   ferry = ferry_open();
+	struct syncs         syncs = { .answer = -EIO };
+	uint32_t             i;
+
+	quarry->set.durability = STRATA_PUT;
+	quarry_open(quarry);
+	quarry_put_range(quarry, 0, 2);
+	os_io_hook_set(watch_syncs, &syncs);
+	assert_int_equal(quarry_put(quarry, 2), KVS_RESULT_FAILED);
+	ferry_load(ferry, 0, 3, true);
+	ferry_load(ferry, 1, 4, true);
+	ferry_cross(quarry->store, 0, ferry, 2);
+	assert_int_equal(ferry->result[0], KVS_RESULT_FAILED);
+	assert_int_equal(ferry->result[1], KVS_RESULT_FAILED);
+	assert_int_equal(quarry_remove(quarry, 1), KVS_RESULT_FAILED);
+	os_io_hook_set(NULL, NULL);
+	strata_audit(quarry->store);
+	for (i = 2; i < 5; i++)
+		assert_int_equal(quarry_get(quarry, i), KVS_RESULT_MISSING);
+	quarry_put_range(quarry, 2, 5);
+	quarry_get_range(quarry, 2, 5);
+	quarry_get_range(quarry, 0, 1);
+	ferry_close(ferry);
+}
+
+/* Without a promise there is no sync; a segment's records are synced before its summary. */
+static void syncs_are_as_promised(void **state)
+{
+	struct quarry *const quarry = *state;
+	struct syncs         syncs = { 0 };
+
+	quarry_open(quarry);
+	os_io_hook_set(watch_syncs, &syncs);
+	quarry_put_range(quarry, 0, 3 * BLOCKS);
+	assert_int_equal(quarry_remove(quarry, 3 * BLOCKS - 1), KVS_RESULT_DONE);
+	assert_int_equal(syncs.syncs, 0);
+	os_io_hook_set(NULL, NULL);
+	quarry_close(quarry);
+	quarry->set.durability = STRATA_SEGMENT;
+	quarry_open(quarry);
+	assert_int_equal(quarry_info(quarry).durability, KVS_DURABILITY_PROCESS);
+	os_io_hook_set(watch_syncs, &syncs);
+	quarry_put_range(quarry, 100, 100 + 3 * QUARRY_SLOTS);
+	assert_in_range(syncs.syncs, 2, 3 * 2);
+	syncs.syncs = 0;
+	assert_int_equal(quarry_remove(quarry, 100), KVS_RESULT_DONE);
+	assert_int_equal(syncs.syncs, 1);
+	os_io_hook_set(NULL, NULL);
+}
+
+/* --- while it is being read ------------------------------------------------------------------- */
+
+struct meanwhile {
+	struct quarry *quarry;
+	bool           done;
+};
+
+/* The object goes, and so much comes that every other segment is used anew. */
+static bool remove_meanwhile(void *ctx, struct os_io *io, int64_t *ret_result)
+{
+	struct meanwhile *const meanwhile = ctx;
+	uint32_t                i;
+
+	(void)ret_result;
+	if (io->kind != OS_IO_READ || meanwhile->done)
+		return false;
+	meanwhile->done = true;
+	assert_int_equal(quarry_remove(meanwhile->quarry, 1), KVS_RESULT_DONE);
+	for (i = 0; i < 4 * BLOCKS; i++)
+		assert_int_equal(quarry_put(meanwhile->quarry, 100 + i), KVS_RESULT_DONE);
+	strata_audit(meanwhile->quarry->store);
+	assert_int_equal(quarry_put(meanwhile->quarry, 1), KVS_RESULT_DONE);
+	return false;
+}
+
+/* By a lane the hook runs as the read is handed over: the kernel does it after all that. */
+static void what_is_read_may_go_and_stays_whole(void **state)
+{
+	struct quarry *const quarry = *state;
+	struct ferry *const   ferry = ferry_open();
+	const struct kvs_key key = key_of(1);
+	int                  by_lane;
+
+	for (by_lane = 0; by_lane < 2; by_lane++) {
+		struct meanwhile      meanwhile = { .quarry = quarry };
+		enum kvs_result       result = KVS_RESULT_UNKNOWN;
+		const struct kvs_span span = { ferry->words, QUARRY_BLOCK, QUARRY_BLOCK };
+		bool                  retired = false;
+
+		quarry_open(quarry);
+		quarry_put_range(quarry, 0, BLOCKS);
+		os_io_hook_set(remove_meanwhile, &meanwhile);
+		if (by_lane) {
+			result = ferry_one(quarry->store, ferry, 1, false);
+		} else {
+			assert_int_equal(strata_get(quarry->store, &key, &span, 1, &result, &retired),
+					 0);
+			assert_true(retired);
+		}
+		os_io_hook_set(NULL, NULL);
+		assert_true(meanwhile.done);
+		assert_int_equal(result, KVS_RESULT_DONE);
+		assert_true(is_filled(ferry->words, 1, QUARRY_BLOCK));
+		/* The one that was put since is another record, and untouched by that read. */
+		quarry_get_range(quarry, 1, 2);
+		assert_int_equal(quarry_info(quarry).corrupt_objects, 0);
+		quarry_close(quarry);
+		assert_int_equal(strata_format(&quarry->set, NULL), 0);
+	}
+	ferry_close(ferry);
+}
+
+/* --- while it is being written ---------------------------------------------------------------- */
+
+struct rival {
+	struct quarry  *quarry;
+	enum kvs_result put, get, exists, removed;
+	int64_t         answer; /* of the write; 0: it is done */
+	bool            done;
+};
+
+static bool put_meanwhile(void *ctx, struct os_io *io, int64_t *ret_result)
+{
+	struct rival *const rival = ctx;
+
+	if (io->kind != OS_IO_WRITE || io->bytes != QUARRY_BLOCK || rival->done)
+		return false;
+	rival->done = true;
+	rival->put = quarry_put(rival->quarry, 1);
+	rival->get = quarry_get(rival->quarry, 1);
+	rival->exists = quarry_exists(rival->quarry, 1);
+	rival->removed = quarry_remove(rival->quarry, 1);
+	fill(io->parts[0].iov_base, 1, QUARRY_BLOCK); /* one buffer serves all calls of a quarry */
+	*ret_result = rival->answer;
+	return rival->answer < 0;
+}
+
+/* It is not there yet, and nobody knows whether it will be: that write may fail. */
+static void what_is_being_written_is_unknown(void **state)
+{
+	struct quarry *const quarry = *state;
+	struct ferry *const   ferry = ferry_open();
+	int                  by_lane, fails;
+
+	quarry_open(quarry);
+	for (by_lane = 0; by_lane < 2; by_lane++) {
+		for (fails = 1; fails >= 0; fails--) {
+			struct rival          rival = { .quarry = quarry, .answer = fails ? -EIO : 0 };
+			const enum kvs_result expected =
+				fails ? KVS_RESULT_FAILED : KVS_RESULT_DONE;
+
+			os_io_hook_set(put_meanwhile, &rival);
+			assert_int_equal(by_lane ? ferry_one(quarry->store, ferry, 1, true)
+						 : quarry_put(quarry, 1),
+					 expected);
+			os_io_hook_set(NULL, NULL);
+			assert_int_equal(rival.put, KVS_RESULT_UNKNOWN);
+			assert_int_equal(rival.get, KVS_RESULT_MISSING);
+			assert_int_equal(rival.exists, KVS_RESULT_MISSING);
+			assert_int_equal(rival.removed, KVS_RESULT_MISSING);
+			assert_int_equal(quarry_get(quarry, 1),
+					 fails ? KVS_RESULT_MISSING : KVS_RESULT_DONE);
+			strata_audit(quarry->store);
+		}
+		assert_int_equal(quarry_remove(quarry, 1), KVS_RESULT_DONE);
+	}
+	ferry_close(ferry);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_batch_is_synced_together),
+		TEST(a_failed_sync_is_a_failed_put),
+		TEST(syncs_are_as_promised),
+		TEST(what_is_being_written_is_unknown),
+		TEST(what_is_read_may_go_and_stays_whole),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
