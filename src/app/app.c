@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "conf/nearest.h"
 #include "os/os.h"
 
 int app_fail(const char *command, const struct kvs_error *err)
@@ -29,6 +30,27 @@ int app_configure(const struct app_command *command, int argc, char **argv, void
 	/* A configuration file that cannot be read is a wrong argument, too. */
 	app_fail(command->name, &err);
 	return APP_USAGE;
+}
+
+int app_refuse_part(const struct app_command *command, const char *noun, int argc, char **argv)
+{
+	const size_t     skip = strlen(command->name) + 1;
+	char             hint[NEAREST_HINT_BYTES], otherwise[64];
+	struct nearest   nearest;
+	struct kvs_error err;
+	size_t           i;
+
+	snprintf(otherwise, sizeof(otherwise), "kvstrata %s --help lists them", command->name);
+	if (argc < 2) {
+		err_set(&err, KVS_E_INVALID, "needs the name of a %s; %s", noun, otherwise);
+		return app_fail(command->name, &err);
+	}
+	nearest_init(&nearest, argv[1]);
+	for (i = 0; command->parts[i]; i++)
+		nearest_offer(&nearest, command->parts[i]->name + skip);
+	err_set(&err, KVS_E_INVALID, "\"%.64s\" is not a %s; %s", argv[1], noun,
+		nearest_hint(&nearest, otherwise, hint));
+	return app_fail(command->name, &err);
 }
 
 /* A flag without effect is a misunderstanding; a file may well serve several runs. */
@@ -64,7 +86,19 @@ int app_flush(struct kvs_error *err)
 {
 	const int failed = flush(stdout);
 
-	return failed ? err_set(err, -failed, "standard output: %s", strerror(failed)) : 0;
+	return failed ? app_refuse_output(-failed, err) : 0;
+}
+
+int app_printed(void)
+{
+	if (!ferror(stdout))
+		return 0;
+	return errno ? -errno : -EIO;
+}
+
+int app_refuse_output(int rc, struct kvs_error *err)
+{
+	return err_set(err, rc, "standard output: %s", kvs_strerror(rc));
 }
 
 int app_open_file(const char *name, const char *path, FILE **ret_file, struct kvs_error *err)

@@ -47,6 +47,7 @@ extern const struct app_command replay_command;
 extern const struct app_command simulate_command;
 extern const struct app_command config_command;
 extern const struct app_command bench_command;
+extern const struct app_command store_command;
 
 /**
  * Read defaults, --config and the flags behind argv[0] into settings (zeroed, settings_bytes).
@@ -69,6 +70,12 @@ int app_check_output(const char *flag, const char *output, const char *input,
 		     struct kvs_error *err);
 
 /*
+ * For the run() of a command with parts, where the arguments choose none: says so, with the part that
+ * is nearest to what was written.  noun names a part: "bench".
+ */
+int app_refuse_part(const struct app_command *command, const char *noun, int argc, char **argv);
+
+/*
  * "kvstrata COMMAND: sentence" on stderr, one line.  Returns the exit status: what is the user's to
  * mend, KVS_E_INVALID, is APP_USAGE; what the machine refused is APP_FAILED.
  */
@@ -76,6 +83,14 @@ int app_fail(const char *command, const struct kvs_error *err);
 
 /* Everything printed has reached its reader, or a sentence why not. */
 int app_flush(struct kvs_error *err);
+
+/*
+ * For who prints without end: behind each piece, 0 or the -errno of a piece that did not arrive.
+ * app_flush() at the end finds that one failed, but no longer why.
+ */
+int app_printed(void);
+/* "standard output: ..." for one of these; returns it. */
+int app_refuse_output(int rc, struct kvs_error *err);
 
 /* A file to write, named by option name; whoever closes it learns whether all of it was written. */
 int app_open_file(const char *name, const char *path, FILE **ret_file, struct kvs_error *err);

@@ -3,9 +3,6 @@
 #include "app/bench.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-#include "conf/nearest.h"
 
 static const struct app_command *const benches[] = {
 	&bench_exec_command,
@@ -30,29 +27,9 @@ double bench_median(double *figures, uint32_t count)
 			 : (figures[count / 2 - 1] + figures[count / 2]) / 2;
 }
 
-/* Reached only where no bench was named. */
 static int run(int argc, char **argv)
 {
-	struct nearest   nearest;
-	struct kvs_error err;
-	size_t           i;
-
-	if (argc < 2) {
-		err_set(&err, KVS_E_INVALID,
-			"needs the name of a bench; kvstrata bench --help lists them");
-		return app_fail(bench_command.name, &err);
-	}
-	nearest_init(&nearest, argv[1]);
-	for (i = 0; benches[i]; i++)
-		nearest_offer(&nearest, benches[i]->name + strlen(bench_command.name) + 1);
-	if (nearest.best[0]) {
-		err_set(&err, KVS_E_INVALID, "\"%.64s\" is not a bench; did you mean %s?", argv[1],
-			nearest.best);
-	} else {
-		err_set(&err, KVS_E_INVALID,
-			"\"%.64s\" is not a bench; kvstrata bench --help lists them", argv[1]);
-	}
-	return app_fail(bench_command.name, &err);
+	return app_refuse_part(&bench_command, "bench", argc, argv);
 }
 
 const struct app_command bench_command = {

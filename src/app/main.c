@@ -12,6 +12,7 @@
 static const struct app_command *const commands[] = {
 	&replay_command,
 	&simulate_command,
+	&store_command,
 	&config_command,
 	&bench_command,
 	NULL,

@@ -70,9 +70,15 @@ void progress_update(struct progress *progress, double fraction, uint64_t done, 
 	fprintf(stderr, ERASE "%s", progress_line(progress, fraction, done, now_ns, line));
 }
 
-void progress_finish(struct progress *progress)
+void progress_clear(struct progress *progress)
 {
 	if (progress->shown && progress->drawn_ns)
 		fputs(ERASE, stderr);
+	progress->drawn_ns = 0;
+}
+
+void progress_finish(struct progress *progress)
+{
+	progress_clear(progress);
 	progress->shown = false;
 }

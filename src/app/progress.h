@@ -26,7 +26,9 @@ void progress_update(struct progress *progress, double fraction, uint64_t done, 
 /* What would be drawn, without control characters, into PROGRESS_LINE_BYTES; returns it. */
 char *progress_line(const struct progress *progress, double fraction, uint64_t done,
 		    uint64_t now_ns, char *line);
-/* Erase the line, so that a report can follow. */
+/* Erase the line, so that something can be printed; the next update draws it again. */
+void progress_clear(struct progress *progress);
+/* Erase it for good, so that a report can follow. */
 void progress_finish(struct progress *progress);
 
 #endif

@@ -14,7 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import command  # noqa: E402
 import tap  # noqa: E402
 
-COMMANDS = ["replay", "simulate", "config", "bench"]
+COMMANDS = ["replay", "simulate", "store", "config", "bench"]
 SIZE_RULE = "is not a size; use an integer or a number with KiB, MiB, GiB, TiB"
 
 suite = tap.Suite()
