@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The front door; meson.build is the building.  Every target installs what it lacks (packages.txt).
 
-QUICK = tidy unit model contract sim e2e peer fuzz
+QUICK = tidy unit model contract sim crash e2e peer fuzz
 
 ARGS  ?=
 SEEDS ?= 10000
@@ -32,6 +32,8 @@ check: test-packages check-packages
 
 soak: all
 	@build/tests/sim/sim --seeds $(SEEDS)
+	@for d in none segment put; do \
+		build/tests/crash/power --durability $$d --seeds $(SEEDS) || exit 1; done
 
 replay: all
 	@build/tests/sim/sim --seed $(SEED)
@@ -58,7 +60,7 @@ help:
 	@echo "make simulate ARGS=...   kvstrata simulate"
 	@echo "make test                every test, a minute or two"
 	@echo "make check               the tests with LTO, clang, ASan and UBSan, TSan; a whole trace"
-	@echo "make soak SEEDS=10000    the simulator with many seeds; stops at the first failure"
+	@echo "make soak SEEDS=10000    the simulators with many seeds; stops at the first failure"
 	@echo "make replay SEED=0x7     one simulation again, exactly"
 	@echo "make bench               measures simulate and replay and prints tables"
 	@echo "make clean               remove every build"
