@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A corpus without a fuzzer: every file of a folder through one target, and each cut short as well. */
+/*
+ * A corpus without a fuzzer: every file of a folder through one target, cut short as well, and with
+ * other values of its second byte: all, or the first so many.
+ */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -9,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t count);
 
-static void replay(const char *folder, const char *name)
+static void replay(const char *folder, const char *name, size_t values)
 {
 	static uint8_t bytes[4096];
 	char           path[512];
@@ -23,7 +26,7 @@ static void replay(const char *folder, const char *name)
 	fclose(file);
 	for (i = 0; i <= count; i++)
 		LLVMFuzzerTestOneInput(bytes, i);
-	for (i = 0; i < 256 && count > 2; i++) {
+	for (i = 0; i < values && count > 2; i++) {
 		bytes[1] = (uint8_t)i;
 		LLVMFuzzerTestOneInput(bytes, count);
 	}
@@ -31,18 +34,19 @@ static void replay(const char *folder, const char *name)
 
 int main(int argc, char **argv)
 {
-	DIR           *folder = argc == 2 ? opendir(argv[1]) : NULL;
+	DIR           *folder = argc == 2 || argc == 3 ? opendir(argv[1]) : NULL;
+	const size_t   values = argc == 3 ? strtoul(argv[2], NULL, 10) : 256;
 	struct dirent *entry;
 	uint32_t       files = 0;
 
 	if (!folder) {
-		fprintf(stderr, "usage: replay FOLDER\n");
+		fprintf(stderr, "usage: replay FOLDER [VALUES]\n");
 		return 2;
 	}
 	while ((entry = readdir(folder))) {
 		if (entry->d_name[0] == '.')
 			continue;
-		replay(argv[1], entry->d_name);
+		replay(argv[1], entry->d_name, values);
 		files++;
 	}
 	closedir(folder);
