@@ -377,7 +377,7 @@ static void run_cycle(const struct mode *mode, uint32_t cycle, struct prng *prng
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
-static void what_was_acknowledged_survives(void **state)
+static void B2_5_what_was_acknowledged_survives_a_kill(void **state)
 {
 	const struct mode *const mode = *state;
 	struct prng              prng;
@@ -399,8 +399,8 @@ int main(int argc, char **argv)
 		{ "small", UINT64_C(2) << 20, UINT64_C(256) << 10, true },
 	};
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_prestate(what_was_acknowledged_survives, &modes[0]),
-		cmocka_unit_test_prestate(what_was_acknowledged_survives, &modes[1]),
+		cmocka_unit_test_prestate(B2_5_what_was_acknowledged_survives_a_kill, &modes[0]),
+		cmocka_unit_test_prestate(B2_5_what_was_acknowledged_survives_a_kill, &modes[1]),
 	};
 	int failed;
 

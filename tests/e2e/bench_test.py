@@ -160,8 +160,7 @@ def store_measures_for_people():
     text = command.succeeds(*SMALL, "--bytes=256KiB")
     tap.contains(text, "strata file below /var/tmp, runs: 1; medians, every get verified\n"
                        "beside fio-")
-    tap.contains(text, "  256 KiB: 8 MiB a pass, at most 256 rows under way; "
-                   " fio's best: get ")
+    tap.contains(text, "  256 KiB: 8 MiB a pass, at most 256 rows under way; fio's best: get ")
 
 
 @suite.test

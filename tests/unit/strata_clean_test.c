@@ -50,7 +50,7 @@ static void expect_small_file(const struct quarry *quarry, uint64_t capacity)
 }
 
 /* Sizes, removals, uses, locks and opens at random; a capacity that is no multiple of segments. */
-static void the_capacity_is_never_exceeded(void **state)
+static void X5_the_capacity_is_never_exceeded(void **state)
 {
 	struct quarry *const quarry = *state;
 	struct prng          prng;
@@ -382,7 +382,7 @@ static void a_lock_goes_with_its_object(void **state)
 /* --- what is refused by wish ------------------------------------------------------------------ */
 
 /* Sums are by what was written, of the day that it was written on. */
-static void a_write_budget_is_kept_and_counted(void **state)
+static void X5_a_write_budget_is_kept_and_counted(void **state)
 {
 	const uint64_t       budget = 30 * (QUARRY_BLOCK + STRATA_PAGE);
 	struct quarry *const quarry = *state;
@@ -431,7 +431,7 @@ static void a_day_later_the_budget_is_whole(void **state)
 	assert_true(quarry_report(quarry).written_bytes > quarry_report(quarry).day_bytes);
 }
 
-static void admission_takes_the_second_offer(void **state)
+static void X5_admission_takes_the_second_offer(void **state)
 {
 	struct quarry *const quarry = *state;
 
@@ -456,7 +456,7 @@ static void admission_takes_the_second_offer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(the_capacity_is_never_exceeded),
+		TEST(X5_the_capacity_is_never_exceeded),
 		TEST(a_segment_takes_space_when_it_is_first_used),
 		TEST(a_full_disk_makes_a_smaller_store),
 		TEST(the_number_of_objects_has_a_limit),
@@ -469,9 +469,9 @@ int main(void)
 		TEST(what_is_locked_stays_and_moves),
 		TEST(with_everything_locked_puts_are_refused_and_counted),
 		TEST(a_lock_goes_with_its_object),
-		TEST(a_write_budget_is_kept_and_counted),
+		TEST(X5_a_write_budget_is_kept_and_counted),
 		TEST(a_day_later_the_budget_is_whole),
-		TEST(admission_takes_the_second_offer),
+		TEST(X5_admission_takes_the_second_offer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

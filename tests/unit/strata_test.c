@@ -35,7 +35,7 @@ static int teardown(void **state)
 
 /* --- a close ---------------------------------------------------------------------------------- */
 
-static void objects_of_every_size_outlive_a_close(void **state)
+static void A8_3_objects_of_every_size_outlive_a_close(void **state)
 {
 	struct quarry *const quarry = *state;
 	uint32_t             i;
@@ -430,7 +430,7 @@ static void many_dead_take_nothing_from_the_living(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(objects_of_every_size_outlive_a_close),
+		TEST(A8_3_objects_of_every_size_outlive_a_close),
 		TEST(the_order_of_puts_outlives_a_close),
 		TEST(removed_stays_removed),
 		TEST(purged_stays_purged),
