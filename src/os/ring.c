@@ -131,8 +131,9 @@ void os_ring_close(struct os_ring *ring)
 		return;
 	KVS_ASSERT_CMP(ring->in_flight, ==, 0);
 	/*
-	 * The kernel takes a ring down behind our back, some time after it was closed.  Until then it would
-	 * keep the files open, and so their locks held, and the memory pinned.
+	 * The kernel takes a ring down some time after it was closed, and until then keeps its files open
+	 * and its memory pinned.  Only the ring's own thread may let go earlier: to any other, as when a
+	 * store closes its lanes, this is refused.  So whoever locked a file unlocks it himself.
 	 */
 	if (ring->file_count > 0)
 		(void)io_uring_unregister_files(&ring->uring);

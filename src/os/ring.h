@@ -8,7 +8,7 @@
  *
  * Limits  32768 entries; 8 registered files; 16384 registered slices of at most 1 GiB.  Nothing is
  *         allocated but by open and register.
- * Thread  The one that opened the ring, for every call.
+ * Thread  The one that opened the ring, for every call but close; then nothing is in flight.
  */
 #ifndef OS_RING_H
 #define OS_RING_H

@@ -183,12 +183,15 @@ int strata_purge(struct kvs_store *store, const struct kvs_namespace *space, uin
 
 	if (rc < 0)
 		return rc;
+	/* Cleaning would move objects to where this walk has been. */
+	os_mutex_lock(&s->roll);
 	for (segment = 0; segment < s->geometry.segment_count; segment++) {
 		rc = load(&listing, segment);
 		if (rc == 0)
 			rc = purge_segment(&listing, segment, space, &removed);
 		failed = rc < 0 ? rc : failed;
 	}
+	os_mutex_unlock(&s->roll);
 	free(listing.summary);
 	if (failed < 0)
 		return failed;
@@ -249,9 +252,9 @@ static bool walk_headers(struct walk *walk, uint32_t segment)
 
 static void pass_entry(struct walk *walk, const struct summary_entry *entry)
 {
-	/* Records that lie side by side were written together. */
-	if (entry->pages > 0 && entry->page != walk->end)
-		walk->headers = entry->page - 1;
+	/* One page between two records is of headers; more is room of a write that failed. */
+	if (entry->pages > 0 && entry->page == walk->end + 1)
+		walk->headers = walk->end;
 	if (entry->pages > 0)
 		walk->end = entry->page + entry->pages;
 }
@@ -296,7 +299,7 @@ static bool walk_segment(struct walk *walk, uint32_t segment)
 		return walk->verifying.told > told || !is_still_there(s, segment) ||
 		       walk->see(walk->ctx, &finding);
 	}
-	walk->end = 0;
+	walk->end = STRATA_RECORD_PAGE;
 	walk->headers = 0;
 	for (i = 0; i < walk->listing.count; i++) {
 		if (!walk_entry(walk, segment, i))

@@ -11,6 +11,9 @@
 /* A put waits for a place no longer than this before it looks again: a hint may be lost. */
 #define PLACE_WAIT_NS UINT64_C(10000000)
 
+/* A lane whose ring failed never ends its writes: then the put is refused. */
+#define PLACE_WAIT_MAX_NS UINT64_C(10000000000)
+
 /* Puts that are written together: one page of headers, one sync. */
 #define GROUP_MAX HEADER_RECORDS
 
@@ -75,10 +78,13 @@ struct batch {
 static int place_waiting(struct strata *s, const void *payload, struct batch *batch,
 			 struct writing *writing)
 {
-	int rc;
+	const uint64_t until_ns = os_until_ns(PLACE_WAIT_MAX_NS);
+	int            rc;
 
 	while ((rc = put_place(s, payload, &batch->group, batch->header, writing)) == -EAGAIN &&
 	       batch->count == 0) {
+		if (os_now_ns() >= until_ns)
+			return KVS_E_FULL;
 		os_mutex_lock(&s->lock);
 		(void)os_cond_wait(&s->written, &s->lock, PLACE_WAIT_NS);
 		os_mutex_unlock(&s->lock);

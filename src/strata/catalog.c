@@ -72,11 +72,17 @@ void catalog_publish(struct catalog *catalog, uint32_t entry)
 {
 	struct entry *const published = &catalog->entries[entry];
 
-	KVS_ASSERT(published->state == ENTRY_WRITING || published->state == ENTRY_GONE);
+	KVS_ASSERT_CMP(published->state, ==, ENTRY_WRITING);
 	KVS_ASSERT_CMP(published->pages, >, 0);
 	published->state = ENTRY_PRESENT;
 	evict_insert(catalog->order, entry, published->print);
 	catalog->present++;
+}
+
+void catalog_mark_gone(struct catalog *catalog, uint32_t entry)
+{
+	KVS_ASSERT_CMP(catalog->entries[entry].state, ==, ENTRY_WRITING);
+	catalog->entries[entry].state = ENTRY_GONE;
 }
 
 void catalog_renew(struct catalog *catalog, uint32_t entry)

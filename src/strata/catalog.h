@@ -62,8 +62,10 @@ uint32_t catalog_use(struct catalog *catalog, uint64_t print);
 /* A WRITING entry, whose print no other has; SLOT_NONE when all are taken. */
 uint32_t catalog_add(struct catalog *catalog, uint64_t print);
 
-/* WRITING or GONE to PRESENT, the youngest of its order; its place is filled in. */
+/* WRITING to PRESENT, the youngest of its order; its place is filled in. */
 void catalog_publish(struct catalog *catalog, uint32_t entry);
+/* WRITING to GONE: during recovery only. */
+void catalog_mark_gone(struct catalog *catalog, uint32_t entry);
 
 /* A PRESENT entry begins anew in the order, as one that was just written. */
 void catalog_renew(struct catalog *catalog, uint32_t entry);

@@ -185,7 +185,7 @@ int segment_clean(struct strata *s, uint32_t pages)
 	if (rc == 0) {
 		choose(s, &cleaning);
 		rc = cleaning_move(s, &cleaning);
-	} else {
+	} else if (rc == KVS_E_PROTO || rc == -ENODATA || rc == -EIO) {
 		lose_all(s, cleaning.segment);
 		rc = 0;
 	}

@@ -130,7 +130,6 @@ static int open_and_lock(struct strata *s, struct kvs_error *err)
 
 	if (rc < 0)
 		return rc;
-	s->created = is_new;
 	switch (os_file_kind(s->fd)) {
 	case OS_FILE_REGULAR:
 		break;
@@ -140,7 +139,10 @@ static int open_and_lock(struct strata *s, struct kvs_error *err)
 	case OS_FILE_OTHER:
 		return err_set(err, KVS_E_INVALID, "is neither a file nor a block device");
 	}
-	return lock(s, err);
+	rc = lock(s, err);
+	/* Of two that found nothing there one makes the file; the other must not take it away. */
+	s->created = rc == 0 && is_new;
+	return rc;
 }
 
 static bool is_blank(const void *bytes, size_t count)
@@ -456,6 +458,8 @@ int file_open(struct strata *s, struct kvs_error *err)
 	rc = os_file_size(s->fd, &size);
 	if (rc < 0)
 		return refuse(rc, "has no size", err);
+	/* Somebody may have made, used and closed it meanwhile. */
+	s->created = s->created && size == 0;
 	rc = read_superblock(s, size, err);
 	if (rc < 0)
 		return rc;

@@ -325,7 +325,7 @@ bool tally_judge(const struct tally *tally, uint64_t store, uint32_t segment, ui
 	       tally->store == store && tally->segment == segment && tally->sequence == sequence;
 }
 
-/* Whether such a record can lie there, with all that has to come behind it; see space.c. */
+/* Whether such a record can lie there, with the summary that has to come behind it; see space.c. */
 static bool place_judge(const struct geometry *geometry, uint32_t page, uint64_t pages,
 			uint32_t ordinal)
 {

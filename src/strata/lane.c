@@ -28,10 +28,10 @@
 #define ROWS 128u
 #define FLIGHT_ROWS 64u
 
-/* Past this a disk only queues: 32 transfers of 1 MiB, 128 of 64 KiB and some. */
+/* Past this a disk only queues: 64 transfers of up to 2 MiB, 32 of 4 MiB. */
 #define FLIGHT_BYTES (UINT64_C(128) << 20)
 
-/* What is hashed before what was queued meanwhile is handed over, and before completions are looked for. */
+/* What is hashed before what was queued is handed over, and before completions are looked for. */
 #define HASH_BYTES (UINT64_C(512) << 10)
 
 /* Rows that are handed back together, so that a caller's round costs little beside them. */
@@ -50,6 +50,8 @@
 /* Rows that a lane without a ring does at a time. */
 #define PLAIN_ROWS 16u
 
+#define AGAIN_MAX 1000u
+
 /* Completions: of a row, by its number; of a leaf's headers; of a sync. */
 #define LEAF_TAG (UINT64_C(1) << 32)
 #define SYNC_TAG UINT64_MAX
@@ -59,6 +61,7 @@ struct row {
 	struct reading  reading;
 	struct writing  writing;
 	uint64_t        moved;   /* of its transfer */
+	uint32_t        tries;   /* after -EINTR or -EAGAIN */
 	uint32_t        leaf;    /* of a put */
 	int             rc;      /* its write's, while it waits for its headers */
 	bool            claimed; /* put_begin() was done */
@@ -74,6 +77,7 @@ struct leaf {
 	bool         landed;  /* the headers were written, or failed to be */
 	int          rc;      /* that write's */
 	uint64_t     moved;   /* of it */
+	uint32_t     tries;   /* after -EINTR or -EAGAIN */
 };
 
 struct lane {
@@ -412,10 +416,16 @@ static void end_write(struct lane *lane, uint32_t number, int rc)
 		list_push_tail(&leaf->waiting, lane->links, number);
 }
 
+/* As often as a passing shortage may last; then it has failed. */
+static bool may_try_again(int32_t result, uint32_t *tries)
+{
+	return (result == -EINTR || result == -EAGAIN) && (*tries)++ < AGAIN_MAX;
+}
+
 static void end_headers(struct lane *lane, uint32_t number, int32_t result)
 {
 	struct leaf *const leaf = &lane->leaves[number];
-	const bool         again = result == -EINTR || result == -EAGAIN;
+	const bool         again = may_try_again(result, &leaf->tries);
 
 	if (result > 0)
 		leaf->moved += (uint64_t)result;
@@ -453,7 +463,7 @@ static int judge_transfer(const struct row *row, int32_t result)
 static void end_transfer(struct lane *lane, uint32_t number, int32_t result)
 {
 	struct row *const row = &lane->rows[number];
-	const bool        again = result == -EINTR || result == -EAGAIN;
+	const bool        again = may_try_again(result, &row->tries);
 	const int         rc = again ? 0 : judge_transfer(row, result);
 
 	if (result > 0)
@@ -627,7 +637,8 @@ int strata_submit(struct kvs_store *store, uint32_t number, const struct kvs_io 
 		return KVS_E_INVALID;
 	if (lane->ring) {
 		start_queued(lane);
-		lane->broken = os_ring_submit(lane->ring);
+		if (!lane->broken)
+			lane->broken = os_ring_submit(lane->ring);
 	}
 	return (int)i;
 }

@@ -136,7 +136,7 @@ static void adopt(struct recovery *r, uint32_t segment, uint32_t ordinal,
 	entry->pages = found->pages;
 	entry->ordinal = (uint16_t)ordinal;
 	if (dead) {
-		entry->state = ENTRY_GONE;
+		catalog_mark_gone(&s->catalog, number);
 		r->gone_count++;
 		return;
 	}
@@ -415,6 +415,9 @@ static int recover_segment(struct recovery *r, const struct place *place)
 	}
 	adopt_all(r, place->segment, entries, segment->record_count);
 	segment->next_page = end_of(entries, segment->record_count);
+	/* A crash may have come before its writes were told of: rather twice than never. */
+	if (!sealed && r->s->set.write_budget_bytes > 0)
+		count_written(r->s, page_offset(segment->next_page));
 	if (!sealed)
 		seal(r, place, segment->record_count);
 	return 0;

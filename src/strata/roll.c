@@ -37,7 +37,10 @@ static int write_summary(struct strata *s, uint32_t segment, uint32_t count)
 			     segment_offset(s, segment) + s->geometry.segment_bytes - bytes);
 }
 
-/* Without a summary the next open reads the segment whole: it loses nothing. */
+/*
+ * Without a summary the next open reads the segment whole and loses nothing; this one cannot list it,
+ * and cleaning loses it.
+ */
 void segment_seal(struct strata *s, uint32_t segment)
 {
 	uint32_t count;

@@ -170,6 +170,7 @@ void space_bury(struct space *space, uint32_t segment, uint32_t ordinal)
 {
 	bits_set(space->segments[segment].dead, ordinal);
 	space->segments[segment].tally_dirty = true;
+	space->any_dirty = true;
 }
 
 /* --- segments --------------------------------------------------------------------------------- */

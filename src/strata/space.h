@@ -50,7 +50,7 @@ struct segment {
 	uint32_t  live_pages;   /* of payload */
 	uint32_t  live_count;
 	uint32_t  locked_pages; /* of the live ones: they may not be lost */
-	uint32_t  next_page;    /* where the next record begins */
+	uint32_t  next_page;    /* where the next record, or page of headers, begins */
 	uint32_t  record_count; /* ordinals given out */
 	uint32_t  readers;      /* of payload in it */
 	uint32_t  writers;
@@ -70,6 +70,7 @@ struct space {
 	uint32_t              free_count;
 	uint32_t              next_free; /* where to look for one first: the file is used in order */
 	uint64_t              live_pages;
+	bool                  any_dirty;  /* some segment's tally may be */
 	uint64_t              next_sequence; /* of segments and of records */
 };
 

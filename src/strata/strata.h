@@ -9,10 +9,12 @@
  *              put() do the same with pread and pwrite; where the kernel has no io_uring, so do
  *              lanes.
  * Capacity     A segment at a time is cleaned to make room: what the eviction policy calls hot is
- *              written again, at most half of it, and the rest is gone.  Locked objects stay.
+ *              written again, at most half of it, and the rest is gone.  Locked objects stay, unless the
+ *              device lost them or their segment's summary.
  * Durability   docs/design/strata-format.md, "What survives".
  * Limits       Memory: 32 bytes an object, the map and the order beside it, a bit a record, a few
- *              drafts of summaries; nothing allocates after open but the administrative calls.
+ *              drafts of summaries; after open only a lane's first call
+ *              allocates, 512 KiB of headers and a ring, and the administrative calls.
  * Threads      Any, but for submit and reap: a lane is one thread's.
  */
 #ifndef STRATA_STRATA_H

@@ -103,6 +103,7 @@ static int write_tally(struct strata *s, uint32_t segment)
 		os_mutex_lock(&s->lock);
 		s->space.segments[segment].tally_update--;
 		s->space.segments[segment].tally_dirty = true;
+		s->space.any_dirty = true;
 		os_mutex_unlock(&s->lock);
 	}
 	return rc;
@@ -125,10 +126,15 @@ int tally_write(struct strata *s, uint32_t segment)
 int tallies_write(struct strata *s)
 {
 	uint32_t segment;
+	bool     any;
 	int      rc = 0;
 
 	os_mutex_lock(&s->tallies);
-	for (segment = 0; segment < s->geometry.segment_count; segment++) {
+	os_mutex_lock(&s->lock);
+	any = s->space.any_dirty;
+	s->space.any_dirty = false;
+	os_mutex_unlock(&s->lock);
+	for (segment = 0; any && segment < s->geometry.segment_count; segment++) {
 		if (draw_tally(s, segment)) {
 			const int failed = write_tally(s, segment);
 

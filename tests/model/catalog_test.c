@@ -92,7 +92,7 @@ static void publish(struct world *world, uint32_t number)
 {
 	struct row *const row = &world->rows[number];
 
-	if (row->state != ENTRY_WRITING && row->state != ENTRY_GONE)
+	if (row->state != ENTRY_WRITING)
 		return;
 	catalog_publish(&world->catalog, row->entry);
 	row->state = ENTRY_PRESENT;
@@ -145,7 +145,7 @@ static void mark_gone(struct world *world, uint32_t number)
 
 	if (row->state != ENTRY_WRITING)
 		return;
-	entry_of(world, row)->state = ENTRY_GONE;
+	catalog_mark_gone(&world->catalog, row->entry);
 	row->state = ENTRY_GONE;
 }
 
