@@ -20,7 +20,7 @@
  * its share of a summary, beside them all a few segments that are open or kept free.
  */
 #define ROOM_BESIDE_OBJECT UINT64_C(192)
-#define SEGMENTS_BESIDE 3u
+#define SEGMENTS_BESIDE 2u
 #define SEGMENT_BYTES (UINT64_C(32) << 20)
 #define SEGMENT_OBJECTS 33u
 
