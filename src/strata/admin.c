@@ -51,24 +51,6 @@ static bool copy_draft(struct listing *listing, uint32_t number)
 	return true;
 }
 
-static int read_summary(struct listing *listing, uint32_t number)
-{
-	const struct geometry *const geometry = &listing->s->geometry;
-	const uint64_t bytes = page_offset(summary_pages(listing->count));
-	const uint64_t end =
-		page_offset(segment_page(geometry, number)) + geometry->segment_bytes;
-	uint32_t       count;
-	int            rc = os_file_read(listing->s->fd, listing->summary, bytes, end - bytes);
-
-	if (rc < 0)
-		return rc;
-	if (!foot_judge(listing->summary + bytes - STRATA_PAGE, listing->s->hash, geometry, number,
-			listing->sequence, &count) ||
-	    count != listing->count || !summary_judge(listing->summary, count, geometry))
-		return KVS_E_PROTO;
-	return 0;
-}
-
 /* 0 entries of a free segment. */
 static int load(struct listing *listing, uint32_t number)
 {
@@ -81,7 +63,9 @@ static int load(struct listing *listing, uint32_t number)
 		listing->count = 0;
 	os_mutex_unlock(&s->lock);
 	listing->sealed = !drafted;
-	return drafted || listing->count == 0 ? 0 : read_summary(listing, number);
+	if (drafted || listing->count == 0)
+		return 0;
+	return summary_read(s, number, listing->sequence, listing->summary, &listing->count);
 }
 
 /* The object is in the catalog, and lies there. */
@@ -209,7 +193,7 @@ static bool is_still_there(const struct strata *s, uint32_t number)
 
 	return !s->set.read_only ||
 	       (os_file_read(s->fd, &head, sizeof(head),
-			     page_offset(segment_page(&s->geometry, number))) == 0 &&
+			     segment_offset(s, number)) == 0 &&
 		head_judge(&head, s->hash, number, &sequence) == HEAD_VALID &&
 		sequence == s->space.segments[number].sequence);
 }
@@ -293,7 +277,7 @@ static bool walk_segment(struct walk *walk, uint32_t segment)
 	if (load(&walk->listing, segment) < 0) {
 		const struct strata_finding finding = {
 			.segment = segment,
-			.offset = page_offset(segment_page(&s->geometry, segment)),
+			.offset = segment_offset(s, segment),
 			.damage = "its summary is damaged" };
 
 		return walk->verifying.told > told || !is_still_there(s, segment) ||

@@ -11,6 +11,7 @@
 
 #include "base/bits.h"
 #include "strata/clean.h"
+#include "strata/scan.h"
 
 /* Uses that let an object go first when there is too little room for all that were used. */
 #define HEAT_HIGH 2u
@@ -30,23 +31,32 @@ uint32_t cleaning_entry(const struct strata *s, const struct cleaning *cleaning,
 	return number;
 }
 
-static int summary_read(struct strata *s, struct cleaning *cleaning)
+/* Where the summary is gone the records themselves still say what they are. */
+static int scan_entries(struct strata *s, struct cleaning *cleaning, uint64_t sequence)
 {
-	const uint64_t bytes = page_offset(summary_pages(cleaning->count));
-	const uint64_t end = page_offset(segment_page(&s->geometry, cleaning->segment)) +
-			     s->geometry.segment_bytes;
-	uint32_t       count;
-	int            rc = os_file_read(s->fd, s->summary, bytes, end - bytes);
+	struct scan scan = { 0 };
+	int         rc = scan_open(&scan, s);
 
-	if (rc < 0)
-		return rc;
-	/* One that could not be written has left that of an earlier sequence, which may be as long. */
-	if (!foot_judge(s->summary + bytes - STRATA_PAGE, s->hash, &s->geometry, cleaning->segment,
-			s->space.segments[cleaning->segment].sequence, &count) ||
-	    count != cleaning->count || !summary_judge(s->summary, count, &s->geometry))
-		return KVS_E_PROTO;
+	if (rc == 0)
+		rc = scan_segment(&scan, cleaning->segment, sequence);
+	if (rc == 0) {
+		cleaning->count = scan.count;
+		memcpy(s->summary, scan.entries, scan.count * sizeof(*scan.entries));
+	}
+	scan_close(&scan);
+	return rc;
+}
+
+static int read_entries(struct strata *s, struct cleaning *cleaning)
+{
+	const uint64_t sequence = s->space.segments[cleaning->segment].sequence;
+	const int      rc = summary_read(s, cleaning->segment, sequence, s->summary,
+					 &cleaning->count);
+
 	cleaning->entries = (struct summary_entry *)s->summary;
-	return 0;
+	return rc == -ENOENT || rc == KVS_E_PROTO || rc == -EIO
+		       ? scan_entries(s, cleaning, sequence)
+		       : rc;
 }
 
 /* --- what stays ------------------------------------------------------------------------------- */
@@ -97,14 +107,14 @@ static void choose(struct strata *s, struct cleaning *cleaning)
 
 /* --- the whole -------------------------------------------------------------------------------- */
 
-/* Its summary cannot be read, so nobody knows the keys: what it holds is lost. */
-static void lose_all(struct strata *s, uint32_t segment)
+/* What is named by the catalog, but neither by a summary nor by its own headers. */
+static void lose_rest(struct strata *s, uint32_t segment)
 {
 	uint32_t number;
 
 	os_mutex_lock(&s->lock);
-	s->counts.damaged++;
-	for (number = 0; number < s->catalog.known; number++) {
+	for (number = 0;
+	     s->space.segments[segment].live_count > 0 && number < s->catalog.known; number++) {
 		const struct entry *const entry = &s->catalog.entries[number];
 
 		if (entry->state == ENTRY_PRESENT &&
@@ -174,20 +184,17 @@ int segment_clean(struct strata *s, uint32_t pages)
 	os_mutex_lock(&s->lock);
 	cleaning.segment = space_victim(&s->space, pages);
 	moving = space_is_moving(&s->space);
-	if (cleaning.segment != SEGMENT_NONE) {
+	if (cleaning.segment != SEGMENT_NONE)
 		space_clean_begin(&s->space, cleaning.segment);
-		cleaning.count = s->space.segments[cleaning.segment].record_count;
-	}
 	os_mutex_unlock(&s->lock);
 	if (cleaning.segment == SEGMENT_NONE)
 		return moving ? -EAGAIN : KVS_E_FULL;
-	rc = summary_read(s, &cleaning);
+	rc = read_entries(s, &cleaning);
 	if (rc == 0) {
 		choose(s, &cleaning);
 		rc = cleaning_move(s, &cleaning);
-	} else if (rc == KVS_E_PROTO || rc == -ENODATA || rc == -EIO) {
-		lose_all(s, cleaning.segment);
-		rc = 0;
 	}
+	if (rc == 0)
+		lose_rest(s, cleaning.segment);
 	return finish(s, &cleaning, rc);
 }

@@ -88,6 +88,11 @@ static inline struct strata *strata_of(struct kvs_store *store)
 	return (struct strata *)store;
 }
 
+static inline uint64_t segment_offset(const struct strata *s, uint32_t segment)
+{
+	return page_offset(segment_page(&s->geometry, segment));
+}
+
 /* Of the file, where a group's page of headers lies. */
 static inline uint64_t header_offset(const struct strata *s, const struct group *group)
 {
@@ -174,6 +179,19 @@ int room_make_rolling(struct strata *s, enum stream stream, uint32_t pages);
 
 /* Write the summary of a segment that is the caller's to seal. */
 void segment_seal(struct strata *s, uint32_t segment);
+
+/* --- summary.c -------------------------------------------------------------------------------- */
+
+/*
+ * The entries of a segment that was sealed under this sequence, and how many; buffer has room for the
+ * largest summary.  -ENOENT: there are none; KVS_E_PROTO: there were, and they are damaged; -errno.
+ * The count is what the foot says, 0 without one.
+ */
+int summary_read(const struct strata *s, uint32_t segment, uint64_t sequence, void *buffer,
+		 uint32_t *ret_count);
+/* Entries that stand at the beginning of buffer. */
+int summary_write(const struct strata *s, uint32_t segment, uint64_t sequence, uint32_t count,
+		  void *buffer);
 
 /* --- clean.c ---------------------------------------------------------------------------------- */
 

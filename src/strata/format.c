@@ -181,6 +181,15 @@ void head_make(uint64_t store, uint32_t segment, uint64_t sequence, struct segme
 	ret_head->checksum = CHECKSUM(ret_head);
 }
 
+struct summary_entry record_entry(const struct record *record)
+{
+	return (struct summary_entry){ .key = record->key,
+				       .page = record->page,
+				       .pages = record->pages,
+				       .payload_checksum = record->checksum,
+				       .sequence = record->sequence };
+}
+
 void header_begin(uint64_t store, uint32_t segment, uint64_t segment_sequence, uint32_t page,
 		  struct header *ret_header)
 {
@@ -196,13 +205,8 @@ void header_begin(uint64_t store, uint32_t segment, uint64_t segment_sequence, u
 void header_add(struct header *header, const struct record *record)
 {
 	KVS_ASSERT_CMP(header->count, <, HEADER_RECORDS);
-	header->entries[header->count++] = (struct header_entry){
-		.record = { .key = record->key,
-			    .page = record->page,
-			    .pages = record->pages,
-			    .payload_checksum = record->checksum,
-			    .sequence = record->sequence },
-		.ordinal = record->ordinal };
+	header->entries[header->count++] = (struct header_entry){ .record = record_entry(record),
+								  .ordinal = record->ordinal };
 }
 
 void header_seal(struct header *header)

@@ -218,6 +218,9 @@ struct record {
 	uint32_t       ordinal;
 };
 
+/* What headers, drafts and summaries say of a record. */
+struct summary_entry record_entry(const struct record *record);
+
 /* A page of headers begins empty, takes records one by one, and is sealed. */
 void header_begin(uint64_t store, uint32_t segment, uint64_t segment_sequence, uint32_t page,
 		  struct header *ret_header);

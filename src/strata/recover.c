@@ -11,10 +11,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "strata/core.h"
-
-/* What a scan reads at a time. */
-#define SCAN_BYTES (UINT64_C(1) << 20)
+#include "strata/scan.h"
 
 struct place {
 	uint64_t sequence;
@@ -25,37 +22,15 @@ struct recovery {
 	struct strata        *s;
 	struct place         *places; /* of segments with a valid head, by sequence */
 	uint32_t              place_count;
-	uint8_t              *buffer; /* a summary, or a piece of a scan */
-	uint8_t              *payload; /* the largest that a segment can hold: only to scan */
-	uint64_t             *claimed; /* pages of the scanned segment that a record has, a bit each */
+	uint8_t              *buffer; /* a summary, or a page */
 	uint64_t             *sequences; /* of the entries' records: only while recovering */
-	struct summary_entry *entries; /* what a scan found, by ordinal */
+	struct scan           scan;
 	struct tally         *tally;
 	uint64_t              file_bytes;
 	uint64_t              highest; /* sequence */
 	uint32_t              gone_count; /* entries that are GONE */
 	uint32_t              gone_at;    /* where to look for the next of them */
 };
-
-static uint64_t segment_offset(const struct recovery *r, uint32_t segment)
-{
-	return page_offset(segment_page(&r->s->geometry, segment));
-}
-
-/*
- * What was never written reads as nothing.  Where a file grows with its writes, because the file system
- * cannot allocate, it ends in the midst of a segment: what lies before its end counts.
- */
-static int read_or_zero(const struct recovery *r, void *buffer, uint64_t bytes, uint64_t offset)
-{
-	int rc = os_file_read(r->s->fd, buffer, bytes, offset);
-
-	if (rc == -ENODATA) {
-		memset(buffer, 0, bytes);
-		rc = os_file_read(r->s->fd, buffer, bytes, offset);
-	}
-	return rc == -ENODATA ? 0 : rc;
-}
 
 /* --- the catalog ------------------------------------------------------------------------------ */
 
@@ -177,142 +152,7 @@ static void forget_gone(struct recovery *r)
 	}
 }
 
-/* --- an unsealed segment ---------------------------------------------------------------------- */
-
-static void count_header(struct recovery *r, enum header_verdict verdict)
-{
-	r->s->counts.torn += verdict == HEADER_DAMAGED;
-	r->s->counts.stale += verdict == HEADER_STALE;
-	r->s->counts.foreign += verdict == HEADER_FOREIGN;
-}
-
-/* Whether the payload that a header speaks of is there, too. */
-static int check_payload(struct recovery *r, const struct record *record, bool *ret_whole)
-{
-	const uint64_t bytes = page_offset(record->pages);
-	const int      rc = read_or_zero(r, r->payload, bytes, payload_offset(r->s, record));
-
-	*ret_whole = rc == 0 &&
-		     payload_checksum(&record->key, r->payload, bytes) == record->checksum;
-#ifdef KVS_MUTANT_TRUST_SCAN /* Planted bug: a header stands for its payload. */
-	*ret_whole = rc == 0;
-#endif
-	/* A page that cannot be read costs its record. */
-	return rc == -EIO ? 0 : rc;
-}
-
-/* No two share a page or an ordinal; else each of many headers could have the whole segment read. */
-static bool claim(struct recovery *r, const struct record *record)
-{
-	const uint32_t end = record->page + record->pages;
-	uint32_t       page;
-
-	if (r->entries[record->ordinal].pages > 0 ||
-	    bits_next_set(r->claimed, record->page, end) < end)
-		return false;
-	for (page = record->page; page < end; page++)
-		bits_set(r->claimed, page);
-	return true;
-}
-
-static int see_record(struct recovery *r, const struct record *record, uint32_t *count)
-{
-	bool whole;
-	int  rc = check_payload(r, record, &whole);
-
-	if (rc < 0)
-		return rc;
-	if (!whole) {
-		r->s->counts.torn++;
-		return 0;
-	}
-	r->entries[record->ordinal] = (struct summary_entry){ .key = record->key,
-							      .page = record->page,
-							      .pages = record->pages,
-							      .payload_checksum = record->checksum,
-							      .sequence = record->sequence };
-	if (record->ordinal >= *count)
-		*count = record->ordinal + 1;
-	return 0;
-}
-
-static int see_page(struct recovery *r, const struct place *place, uint32_t page,
-		    const struct header *header, uint32_t *count)
-{
-	const enum header_verdict verdict =
-		header_judge(header, r->s->hash, place->sequence, place->segment, page);
-	uint32_t i;
-	int      rc = 0;
-
-	count_header(r, verdict);
-	if (verdict != HEADER_VALID)
-		return 0;
-	for (i = 0; rc == 0 && i < header->count; i++) {
-		struct record record;
-
-		if (header_record(header, i, &r->s->geometry, &record) && claim(r, &record))
-			rc = see_record(r, &record, count);
-		else
-			r->s->counts.damaged++;
-	}
-	return rc;
-}
-
-static int scan(struct recovery *r, const struct place *place, uint32_t *ret_count)
-{
-	const uint32_t piece = SCAN_BYTES / STRATA_PAGE;
-	const uint32_t end = r->s->geometry.segment_pages;
-	uint32_t       first, i;
-	int            rc = 0;
-
-	*ret_count = 0;
-	memset(r->claimed, 0, bits_words(end) * sizeof(*r->claimed));
-	memset(r->entries, 0, r->s->geometry.records_max * sizeof(*r->entries));
-	for (first = STRATA_RECORD_PAGE; rc == 0 && first < end; first += piece) {
-		const uint32_t pages = end - first < piece ? end - first : piece;
-
-		rc = read_or_zero(r, r->buffer, page_offset(pages),
-				  segment_offset(r, place->segment) + page_offset(first));
-		/* The rest may still be there. */
-		if (rc == -EIO) {
-			r->s->counts.damaged++;
-			rc = 0;
-			continue;
-		}
-		for (i = 0; rc == 0 && i < pages; i++) {
-			rc = see_page(r, place, first + i,
-				      (const struct header *)(r->buffer + page_offset(i)),
-				      ret_count);
-		}
-	}
-	return rc;
-}
-
 /* --- a segment -------------------------------------------------------------------------------- */
-
-/* The entries of a sealed segment, in the buffer. */
-static bool read_summary(struct recovery *r, const struct place *place, uint32_t *ret_count)
-{
-	const uint64_t end = segment_offset(r, place->segment) + r->s->geometry.segment_bytes;
-	uint64_t       bytes;
-	uint32_t       count;
-
-	if (read_or_zero(r, r->buffer, STRATA_PAGE, end - STRATA_PAGE) < 0)
-		return false;
-	r->s->counts.damaged += foot_state(r->buffer) == STRUCTURE_DAMAGED;
-	if (!foot_judge(r->buffer, r->s->hash, &r->s->geometry, place->segment, place->sequence,
-			&count))
-		return false;
-	bytes = page_offset(summary_pages(count));
-	if (bytes > STRATA_PAGE && read_or_zero(r, r->buffer, bytes, end - bytes) < 0)
-		return false;
-	if (!summary_judge(r->buffer, count, &r->s->geometry)) {
-		r->s->counts.damaged++;
-		return false;
-	}
-	*ret_count = count;
-	return true;
-}
 
 /* A crash tore it: it is written anew, over the torn copy. */
 static void mend_tally(struct recovery *r, uint32_t number, uint32_t copy)
@@ -336,8 +176,8 @@ static int read_tallies(struct recovery *r, const struct place *place)
 
 	for (i = 0; i < STRATA_TALLIES; i++) {
 		struct tally *const tally = &r->tally[i];
-		const int           rc = read_or_zero(r, tally, sizeof(*tally),
-						      segment_offset(r, place->segment) +
+		const int           rc = read_or_zero(r->s, tally, sizeof(*tally),
+						      segment_offset(r->s, place->segment) +
 							      page_offset(STRATA_TALLY_PAGE + i));
 
 		if (rc < 0 && rc != -EIO)
@@ -378,41 +218,51 @@ static uint32_t end_of(const struct summary_entry *entries, uint32_t count)
 static void seal(struct recovery *r, const struct place *place, uint32_t count)
 {
 	struct strata *const s = r->s;
-	const uint64_t       bytes = page_offset(summary_pages(count));
 
 	if (s->set.read_only) {
 		/* Another process may have begun with more of them than there are drafts. */
 		if (count > 0)
-			(void)space_keep_unsealed(&s->space, place->segment, r->entries, count);
+			(void)space_keep_unsealed(&s->space, place->segment, r->scan.entries, count);
 		return;
 	}
 	/* Records that the device may still lose are not vouched for. */
 	if (promise_sync(s) < 0)
 		return;
-	summary_seal(s->hash, place->segment, place->sequence, count, r->entries);
-	(void)os_file_write(s->fd, r->entries, bytes,
-			    segment_offset(r, place->segment) + s->geometry.segment_bytes - bytes);
-	count_written(s, bytes);
+	(void)summary_write(s, place->segment, place->sequence, count, r->scan.entries);
+	count_written(s, page_offset(summary_pages(count)));
+}
+
+/* Where there is no summary, or none that can be read, the records themselves still say what they are. */
+static int find_records(struct recovery *r, const struct place *place, bool *ret_sealed,
+			const struct summary_entry **ret_entries, uint32_t *ret_count)
+{
+	int rc = summary_read(r->s, place->segment, place->sequence, r->buffer, ret_count);
+
+	r->s->counts.damaged += rc == KVS_E_PROTO;
+	*ret_sealed = rc == 0;
+	*ret_entries = (const struct summary_entry *)r->buffer;
+	if (rc == 0)
+		return 0;
+	r->s->counts.unsealed++;
+	rc = scan_segment(&r->scan, place->segment, place->sequence);
+	*ret_entries = r->scan.entries;
+	*ret_count = r->scan.count;
+	return rc;
 }
 
 static int recover_segment(struct recovery *r, const struct place *place)
 {
 	struct segment *const       segment = &r->s->space.segments[place->segment];
-	const struct summary_entry *entries = (const struct summary_entry *)r->buffer;
-	const bool                  sealed = read_summary(r, place, &segment->record_count);
+	const struct summary_entry *entries;
+	bool                        sealed;
 	int                         rc;
 
 	space_recovered(&r->s->space, place->segment, place->sequence);
 	rc = read_tallies(r, place);
+	if (rc == 0)
+		rc = find_records(r, place, &sealed, &entries, &segment->record_count);
 	if (rc < 0)
 		return rc;
-	if (!sealed) {
-		r->s->counts.unsealed++;
-		entries = r->entries;
-		rc = scan(r, place, &segment->record_count);
-		if (rc < 0)
-			return rc;
-	}
 	adopt_all(r, place->segment, entries, segment->record_count);
 	segment->next_page = end_of(entries, segment->record_count);
 	/* A crash may have come before its writes were told of: rather twice than never. */
@@ -438,7 +288,7 @@ static void erase_head(struct recovery *r, uint32_t segment)
 	if (r->s->set.read_only)
 		return;
 	memset(r->buffer, 0, STRATA_PAGE);
-	(void)os_file_write(r->s->fd, r->buffer, STRATA_PAGE, segment_offset(r, segment));
+	(void)os_file_write(r->s->fd, r->buffer, STRATA_PAGE, segment_offset(r->s, segment));
 	count_written(r->s, STRATA_PAGE);
 }
 
@@ -453,9 +303,9 @@ static int find_segments(struct recovery *r)
 		int               rc;
 
 		/* A file ends behind the last segment that was used; it may have room for a million. */
-		if (segment_offset(r, segment) >= r->file_bytes)
+		if (segment_offset(r->s, segment) >= r->file_bytes)
 			break;
-		rc = read_or_zero(r, r->buffer, STRATA_PAGE, segment_offset(r, segment));
+		rc = read_or_zero(r->s, r->buffer, STRATA_PAGE, segment_offset(r->s, segment));
 		/* A head that cannot be read is no head. */
 		if (rc < 0 && rc != -EIO)
 			return rc;
@@ -479,11 +329,9 @@ static void recovery_close(struct recovery *r)
 {
 	free(r->places);
 	free(r->buffer);
-	free(r->payload);
 	free(r->sequences);
-	free(r->entries);
 	free(r->tally);
-	free(r->claimed);
+	scan_close(&r->scan);
 }
 
 static int recovery_open(struct recovery *r, struct strata *s)
@@ -493,15 +341,12 @@ static int recovery_open(struct recovery *r, struct strata *s)
 
 	*r = (struct recovery){ .s = s };
 	r->places = malloc(geometry->segment_count * sizeof(*r->places));
-	r->buffer = aligned_alloc(STRATA_PAGE, summary > SCAN_BYTES ? summary : SCAN_BYTES);
-	r->payload = aligned_alloc(STRATA_PAGE, geometry->segment_bytes);
+	r->buffer = aligned_alloc(STRATA_PAGE, summary);
 	r->sequences = malloc(s->catalog.entry_max * sizeof(*r->sequences));
-	r->entries = aligned_alloc(STRATA_PAGE, summary);
 	r->tally = aligned_alloc(STRATA_PAGE, STRATA_TALLIES * sizeof(*r->tally));
-	r->claimed = malloc(bits_words(geometry->segment_pages) * sizeof(*r->claimed));
-	return r->places && r->buffer && r->payload && r->sequences && r->entries && r->tally && r->claimed
-		       ? 0
-		       : -ENOMEM;
+	if (!r->places || !r->buffer || !r->sequences || !r->tally)
+		return -ENOMEM;
+	return scan_open(&r->scan, s);
 }
 
 /* The numbers of this open lie above all that an earlier one can have used. */
@@ -531,6 +376,10 @@ int recover(struct strata *s, struct kvs_error *err)
 		forget_gone(&r);
 		begin_epoch(&r);
 	}
+	s->counts.torn += r.scan.counts.torn;
+	s->counts.stale += r.scan.counts.stale;
+	s->counts.foreign += r.scan.counts.foreign;
+	s->counts.damaged += r.scan.counts.damaged;
 	recovery_close(&r);
 	if (rc < 0)
 		return err_set(err, rc, "cannot be read: %s", kvs_strerror(rc));

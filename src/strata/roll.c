@@ -13,34 +13,23 @@
 /* Of puts; a move may take the last. */
 #define FREE_KEPT 1u
 
-static uint64_t segment_offset(const struct strata *s, uint32_t segment)
-{
-	return page_offset(segment_page(&s->geometry, segment));
-}
-
 /* --- sealing ---------------------------------------------------------------------------------- */
 
 /* Synced first: a summary never vouches for payload that the device may still lose. */
-static int write_summary(struct strata *s, uint32_t segment, uint32_t count)
+static int write_draft(struct strata *s, uint32_t segment, uint32_t count)
 {
-	void *const    draft = space_draft(&s->space, segment);
-	const uint64_t bytes = page_offset(summary_pages(count));
-	int            rc = 0;
+	int rc = 0;
 
 #ifndef KVS_MUTANT_NO_SEAL_SYNC /* Planted bug: vouches for what the device may lose. */
 	rc = promise_sync(s);
 #endif
 	if (rc < 0)
 		return rc;
-	summary_seal(s->hash, segment, s->space.segments[segment].sequence, count, draft);
-	return os_file_write(s->fd, draft, bytes,
-			     segment_offset(s, segment) + s->geometry.segment_bytes - bytes);
+	return summary_write(s, segment, s->space.segments[segment].sequence, count,
+			     space_draft(&s->space, segment));
 }
 
-/*
- * Without a summary the next open reads the segment whole and loses nothing; this one cannot list it,
- * and cleaning loses it.
- */
+/* Without a summary the segment is read whole, by cleaning and by the next open: nothing is lost. */
 void segment_seal(struct strata *s, uint32_t segment)
 {
 	uint32_t count;
@@ -49,7 +38,7 @@ void segment_seal(struct strata *s, uint32_t segment)
 	count = s->space.segments[segment].record_count;
 	count_written(s, page_offset(summary_pages(count)));
 	os_mutex_unlock(&s->lock);
-	(void)write_summary(s, segment, count);
+	(void)write_draft(s, segment, count);
 	/* Its figures, which cost a sync each time: a budget must know them after a crash, others may not. */
 	if (s->set.durability != STRATA_NONE || s->set.write_budget_bytes > 0)
 		(void)superblock_write(s);

@@ -98,12 +98,7 @@ bool space_place(struct space *space, enum stream stream, struct group *group,
 	record->sequence = space->next_sequence++;
 	segment->next_page += record->pages;
 	segment->writers++;
-	space_draft(space, number)[record->ordinal] =
-		(struct summary_entry){ .key = record->key,
-					.page = record->page,
-					.pages = record->pages,
-					.payload_checksum = record->checksum,
-					.sequence = record->sequence };
+	space_draft(space, number)[record->ordinal] = record_entry(record);
 	return true;
 }
 

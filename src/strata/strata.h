@@ -10,7 +10,7 @@
  *              lanes.
  * Capacity     A segment at a time is cleaned to make room: what the eviction policy calls hot is
  *              written again, at most half of it, and the rest is gone.  Locked objects stay, unless the
- *              device lost them or their segment's summary.
+ *              device lost them.
  * Durability   docs/design/strata-format.md, "What survives".
  * Limits       Memory: 32 bytes an object, the map and the order beside it, a bit a record, a few
  *              drafts of summaries; after open only a lane's first call

@@ -67,11 +67,6 @@ static bool verify_page(struct verifying *verifying, uint32_t segment, uint32_t 
 	       tell(verifying, segment, offset, damage);
 }
 
-static uint64_t end_of(const struct strata *s, uint32_t segment)
-{
-	return page_offset(segment_page(&s->geometry, segment)) + s->geometry.segment_bytes;
-}
-
 /* What a free segment holds is read by nobody. */
 static bool is_in_use(const struct verifying *verifying, uint32_t segment, uint64_t *ret_sequence)
 {
@@ -85,32 +80,21 @@ static bool is_in_use(const struct verifying *verifying, uint32_t segment, uint6
 	return in_use;
 }
 
-/* Read and judged once: false where there is no foot of the segment's sequence, which is judged apart. */
-static bool summary_fails(const struct verifying *verifying, uint32_t segment, uint64_t sequence,
-			  uint64_t *ret_offset)
-{
-	const struct strata *const s = verifying->s;
-	const uint64_t             end = end_of(s, segment);
-	uint32_t                   count;
-
-	if (os_file_read(s->fd, verifying->buffer, STRATA_PAGE, end - STRATA_PAGE) < 0 ||
-	    !foot_judge(verifying->buffer, s->hash, &s->geometry, segment, sequence, &count))
-		return false;
-	*ret_offset = end - page_offset(summary_pages(count));
-	return os_file_read(s->fd, verifying->buffer, end - *ret_offset, *ret_offset) < 0 ||
-	       !summary_judge(verifying->buffer, count, &s->geometry);
-}
-
+/* Of entries whose foot is whole: that is judged apart. */
 static bool verify_summary(struct verifying *verifying, uint32_t segment, uint64_t sequence)
 {
-	uint64_t offset = 0;
-	uint32_t i;
+	const struct strata *const s = verifying->s;
+	const uint64_t end = segment_offset(s, segment) + s->geometry.segment_bytes;
+	uint32_t       count = 0, i;
 
 	for (i = 0; i < TRIES; i++) {
-		if (!summary_fails(verifying, segment, sequence, &offset))
+		const int rc = summary_read(s, segment, sequence, verifying->buffer, &count);
+
+		if (rc == 0 || count == 0)
 			return true;
 	}
-	return tell(verifying, segment, offset, "its summary is damaged");
+	return tell(verifying, segment, end - page_offset(summary_pages(count)),
+		    "its summary is damaged");
 }
 
 bool verify_segment(struct verifying *verifying, uint32_t segment)

@@ -214,7 +214,7 @@ static void X1_no_flip_gives_a_wrong_byte(void **state)
 	(void)state;
 	flip_all(0x01, false, &seen);
 	flip_all(0xff, false, &seen);
-	print_message("%llu opened, %llu refused; keys: %llu missing, %llu corrupt, %llu back\n",
+	print_message("# %llu opened, %llu refused; keys: %llu missing, %llu corrupt, %llu back\n",
 		      (unsigned long long)seen.opened, (unsigned long long)seen.refused,
 		      (unsigned long long)seen.missing, (unsigned long long)seen.corrupt,
 		      (unsigned long long)seen.back);
@@ -227,7 +227,7 @@ static void a_reader_walks_past_every_flip(void **state)
 
 	(void)state;
 	flip_all(0xff, true, &seen);
-	print_message("%llu opened, %llu refused, %llu pieces of damage\n",
+	print_message("# %llu opened, %llu refused, %llu pieces of damage\n",
 		      (unsigned long long)seen.opened, (unsigned long long)seen.refused,
 		      (unsigned long long)seen.damage);
 	assert_true(seen.damage > 0);

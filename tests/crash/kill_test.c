@@ -383,13 +383,13 @@ static void B2_5_what_was_acknowledged_survives_a_kill(void **state)
 	struct prng              prng;
 	uint32_t                 cycle;
 
-	print_message("%s: %u cycles, seed 0x%llx\n", mode->name, cycles,
+	print_message("# %s: %u cycles, seed 0x%llx\n", mode->name, cycles,
 		      (unsigned long long)seed);
 	prng_seed(&prng, seed);
 	for (cycle = 0; cycle < cycles; cycle++)
 		run_cycle(mode, cycle, &prng);
 	unlink(path);
-	print_message("%s: seed 0x%llx\n", mode->name, (unsigned long long)seed);
+	print_message("# %s: seed 0x%llx\n", mode->name, (unsigned long long)seed);
 }
 
 int main(int argc, char **argv)

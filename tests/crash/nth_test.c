@@ -480,7 +480,7 @@ static void truthful_whatever_fails(void **state)
 	while (run_nth(kind, nth, &guarded))
 		nth++;
 	guarded_close(&guarded);
-	print_message("%s: %llu calls\n", kind->name, (unsigned long long)(nth - 1));
+	print_message("# %s: %llu calls\n", kind->name, (unsigned long long)(nth - 1));
 	/* The script is as long as it seems. */
 	assert_true(nth > 100);
 }

@@ -124,6 +124,33 @@ static void a_damaged_summary_costs_nothing(void **state)
 	}
 }
 
+/* The same while it is open: what is locked goes along, found by its headers. */
+static void a_segment_is_cleaned_without_its_summary(void **state)
+{
+	const uint64_t       page = quarry_segment_at(1) - STRATA_PAGE;
+	const uint64_t       places[] = { page + 57, foot_at(0) + 8, foot_at(0) + 32 };
+	struct quarry *const quarry = *state;
+	size_t               i;
+
+	for (i = 0; i < ARRAY_COUNT(places); i++) {
+		struct quarry copy;
+		uint32_t      number;
+
+		quarry_crash(quarry, &copy);
+		quarry_open(&copy);
+		assert_int_equal(quarry_lock(&copy, 0), KVS_RESULT_DONE);
+		assert_int_equal(quarry_lock(&copy, 2), KVS_RESULT_DONE);
+		quarry_flip(&copy, places[i]);
+		for (number = 100; number < 100 + 3 * SEGMENTS * QUARRY_SLOTS; number++)
+			(void)quarry_put(&copy, number);
+		assert_true(quarry_info(&copy).moved_objects >= 2);
+		assert_int_equal(quarry_info(&copy).corrupt_objects, 0);
+		quarry_get_range(&copy, 0, 1);
+		quarry_get_range(&copy, 2, 3);
+		quarry_fini(&copy);
+	}
+}
+
 /* Headers are for segments that have no summary, and for a walk that verifies. */
 static bool see_damage(void *ctx, const struct strata_finding *finding)
 {
@@ -288,6 +315,7 @@ int main(void)
 		TEST(a_wrong_payload_is_corrupt_then_missing),
 		TEST(payloads_swapped_are_corrupt),
 		TEST(a_damaged_summary_costs_nothing),
+		TEST(a_segment_is_cleaned_without_its_summary),
 		TEST(a_walk_finds_what_is_damaged),
 		TEST(a_damaged_head_loses_its_segment_only),
 		TEST(a_torn_tally_leaves_the_one_before),
