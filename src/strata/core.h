@@ -35,6 +35,7 @@ struct strata_counts {
 	uint64_t refused_budget;
 	uint64_t refused_admission;
 	uint64_t torn, stale, foreign, damaged; /* by recovery */
+	uint64_t missing;           /* segments that had a head at the last close and have none */
 	uint64_t unsealed;          /* segments that recovery read whole */
 };
 
@@ -51,6 +52,7 @@ struct strata {
 	bool                   direct;
 	bool                   device;
 	bool                   created; /* the file, by this open */
+	uint32_t               heads;   /* segments that must have one, or fewer after a crash */
 	uint64_t               hash; /* of the id */
 	const char            *note; /* "" for none */
 

@@ -468,5 +468,7 @@ int file_open(struct strata *s, struct kvs_error *err)
 	s->written_bytes = s->superblock->written_bytes;
 	s->day_bytes = s->superblock->day_bytes;
 	s->day = s->superblock->day;
+	if (s->superblock->closed_epoch == s->superblock->epoch)
+		s->heads = s->superblock->heads;
 	return 0;
 }

@@ -50,12 +50,16 @@ struct superblock {
 	uint64_t put_bytes;     /* payload of puts, ever */
 	uint64_t written_bytes; /* all that was written, ever */
 	uint64_t day_bytes;     /* and on that day */
-	uint8_t  zero[STRATA_PAGE - 104];
+	uint64_t closed_epoch;  /* the last that ended with a close; heads is of then */
+	uint32_t heads;         /* segments with a head */
+	uint32_t zero_too;
+	uint8_t  zero[STRATA_PAGE - 120];
 	uint64_t checksum;
 };
 static_assert(sizeof(struct superblock) == STRATA_PAGE, "the superblock is one page");
 static_assert(offsetof(struct superblock, version) == 8, "every version has its number here");
 static_assert(offsetof(struct superblock, epoch) == 56, "no padding");
+static_assert(offsetof(struct superblock, heads) == 104, "no padding");
 static_assert(offsetof(struct superblock, checksum) == STRATA_PAGE - 8, "the last word");
 
 struct segment_head {

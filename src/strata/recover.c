@@ -295,7 +295,7 @@ static void erase_head(struct recovery *r, uint32_t segment)
 static int find_segments(struct recovery *r)
 {
 	struct strata *const s = r->s;
-	uint32_t             segment;
+	uint32_t             segment, seen = 0;
 
 	for (segment = 0; segment < s->geometry.segment_count; segment++) {
 		struct place      place = { .segment = segment };
@@ -317,10 +317,13 @@ static int find_segments(struct recovery *r)
 			r->places[r->place_count++] = place;
 		else if (verdict == HEAD_NONE && head_state(r->buffer) == STRUCTURE_DAMAGED)
 			verdict = HEAD_DAMAGED;
+		seen += verdict != HEAD_NONE;
 		s->counts.damaged += verdict == HEAD_DAMAGED;
 		if (verdict == HEAD_DAMAGED && rc == 0)
 			erase_head(r, segment);
 	}
+	/* What was wiped whole, or cut off with the end of the file, looks free. */
+	s->counts.missing = seen < s->heads ? s->heads - seen : 0;
 	qsort(r->places, r->place_count, sizeof(*r->places), by_sequence);
 	return 0;
 }

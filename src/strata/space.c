@@ -412,6 +412,15 @@ bool space_is_moving(const struct space *space)
 	return false;
 }
 
+uint32_t space_heads(const struct space *space)
+{
+	uint32_t heads = 0, number;
+
+	for (number = 0; number < space->geometry.segment_count; number++)
+		heads += space->segments[number].backed;
+	return heads;
+}
+
 uint64_t space_bytes(const struct space *space)
 {
 	const struct geometry *const geometry = &space->geometry;

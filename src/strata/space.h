@@ -57,7 +57,7 @@ struct segment {
 	uint8_t   state;
 	uint8_t   draft;        /* while it is unsealed */
 	bool      tally_dirty;  /* dead bits that are not on disk */
-	bool      backed;       /* it has been given disk space */
+	bool      backed;       /* it has been given disk space, and a head */
 };
 
 struct space {
@@ -164,6 +164,9 @@ bool space_keep_unsealed(struct space *space, uint32_t segment, const struct sum
 
 /* Something is under way that may make a segment cleanable, or free a draft. */
 bool space_is_moving(const struct space *space);
+
+/* Segments with a head on disk, whatever it is worth. */
+uint32_t space_heads(const struct space *space);
 
 uint64_t space_bytes(const struct space *space);
 

@@ -216,6 +216,11 @@ static void settle(struct strata *s)
 			segment_seal(s, segment);
 	}
 	(void)tallies_write(s);
+	/* What it says of them is true once they are there. */
+	if (os_file_sync(s->fd) == 0) {
+		s->superblock->closed_epoch = s->superblock->epoch;
+		s->superblock->heads = space_heads(&s->space);
+	}
 	(void)superblock_write(s);
 	(void)os_file_sync(s->fd);
 }

@@ -54,7 +54,9 @@ bool verify_superblocks(struct verifying *verifying)
 			  "one of two superblocks is damaged"))
 			return false;
 	}
-	return true;
+	return verifying->s->counts.missing == 0 ||
+	       tell(verifying, STRATA_NO_SEGMENT, 0,
+		    "segments that were in use have no head: wiped, or cut off");
 }
 
 static bool verify_page(struct verifying *verifying, uint32_t segment, uint32_t page,

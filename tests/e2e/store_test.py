@@ -415,6 +415,24 @@ def a_wrong_byte_in_a_structure_is_found_wherever_it_is():
 
 
 @suite.test
+def segments_that_were_wiped_or_cut_off_are_missed():
+    path = filled()
+    file, segments = strata_file.StrataFile(path), sealed_segments(path)
+    missed = (None, 0, None, "segments that were in use have no head: wiped, or cut off")
+    file.write(file.segment_offset(segments[0]), bytes(4096))
+    check_damage(path, [missed])
+    shutil.copy(folder / "original", path)
+    file.write(file.segment_offset(segments[-1]), random.Random(3).randbytes(file.segment_bytes))
+    check_damage(path, [missed])
+    shutil.copy(folder / "original", path)
+    os.truncate(path, file.segment_offset(max(segments)))
+    check_damage(path, [missed])
+    # The next close knows how many there are.
+    store("rm", path, "--key", keys_of(path)[0])
+    tap.equal(tells("verify", path)["damage_count"], 0)
+
+
+@suite.test
 def much_damage_is_all_listed():
     path = filled()
     file, records = strata_file.StrataFile(path), live_records(path)
