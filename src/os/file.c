@@ -72,68 +72,46 @@ int os_file_open(const char *path, int flags)
 }
 
 /* One question to the kernel, or to the hook. */
-static int64_t transfer(enum os_io_kind kind, int fd, const struct iovec *parts, int count,
-			uint64_t offset)
+static int64_t transfer(enum os_io_kind kind, int fd, void *buffer, size_t bytes, uint64_t offset)
 {
-	struct os_io io = { .kind = kind, .fd = fd, .parts = parts, .part_count = count,
-			    .bytes = os_io_total(parts, count), .offset = offset };
-	struct iovec asked[2];
+	struct os_io io = { .kind = kind, .fd = fd, .buffer = buffer, .bytes = bytes,
+			    .offset = offset };
 	int64_t      done;
 
 	if (os_io_answered(&io, &done))
 		return done;
-	count = os_io_first(parts, count, io.bytes, asked);
-	done = kind == OS_IO_READ ? preadv(fd, asked, count, (off_t)offset) :
-				    pwritev(fd, asked, count, (off_t)offset);
+	done = kind == OS_IO_READ ? pread(fd, buffer, io.bytes, (off_t)offset)
+				  : pwrite(fd, buffer, io.bytes, (off_t)offset);
 	return done < 0 ? -errno : done;
+}
+
+/* One that moves nothing and names no reason must not hold us here: then it is idle_rc. */
+static int transfer_all(enum os_io_kind kind, int fd, void *buffer, size_t bytes, uint64_t offset,
+			int idle_rc)
+{
+	size_t moved = 0;
+
+	while (moved < bytes) {
+		const int64_t done = transfer(kind, fd, (uint8_t *)buffer + moved, bytes - moved,
+					      offset + moved);
+
+		if (done == -EINTR)
+			continue;
+		if (done <= 0)
+			return done < 0 ? (int)done : idle_rc;
+		moved += (size_t)done;
+	}
+	return 0;
 }
 
 int os_file_read(int fd, void *buffer, size_t bytes, uint64_t offset)
 {
-	struct iovec left[2] = { { buffer, bytes } };
-
-	while (left[0].iov_len > 0) {
-		const int64_t done = transfer(OS_IO_READ, fd, left, 1, offset);
-
-		if (done == -EINTR)
-			continue;
-		if (done < 0)
-			return (int)done;
-		if (done == 0)
-			return -ENODATA;
-		os_io_rest(left, 1, (size_t)done, left);
-		offset += (uint64_t)done;
-	}
-	return 0;
-}
-
-int os_file_writev(int fd, const struct iovec *parts, int count, uint64_t offset)
-{
-	struct iovec left[2];
-
-	count = os_io_first(parts, count, os_io_total(parts, count), left);
-	/* Only what is wholly empty begins with an empty part. */
-	while (left[0].iov_len > 0) {
-		const int64_t done = transfer(OS_IO_WRITE, fd, left, count, offset);
-
-		if (done == -EINTR)
-			continue;
-		if (done < 0)
-			return (int)done;
-		/* One that takes nothing and names no reason must not hold us here. */
-		if (done == 0)
-			return -EIO;
-		count = os_io_rest(left, count, (size_t)done, left);
-		offset += (uint64_t)done;
-	}
-	return 0;
+	return transfer_all(OS_IO_READ, fd, buffer, bytes, offset, -ENODATA);
 }
 
 int os_file_write(int fd, const void *buffer, size_t bytes, uint64_t offset)
 {
-	const struct iovec part = { .iov_base = (void *)(uintptr_t)buffer, .iov_len = bytes };
-
-	return os_file_writev(fd, &part, 1, offset);
+	return transfer_all(OS_IO_WRITE, fd, (void *)(uintptr_t)buffer, bytes, offset, -EIO);
 }
 
 int os_stream_read(int fd, void *buffer, size_t bytes, size_t *ret_done)

@@ -15,7 +15,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/uio.h>
 
 enum os_io_kind {
 	OS_IO_OPEN,
@@ -28,13 +27,12 @@ enum os_io_kind {
 };
 
 struct os_io {
-	enum os_io_kind     kind;
-	int                 fd;         /* -1 for an open */
-	int                 flags;      /* of an open: enum os_open_flag */
-	const struct iovec *parts;      /* of a transfer */
-	int                 part_count; /* 1 or 2 */
-	size_t              bytes;      /* of a transfer or an allocation; the new size of a resize */
-	uint64_t            offset;
+	enum os_io_kind kind;
+	int             fd;     /* -1 for an open */
+	int             flags;  /* of an open: enum os_open_flag */
+	void           *buffer; /* of a transfer; what is written is only read */
+	size_t          bytes;  /* of a transfer or an allocation; the new size of a resize */
+	uint64_t        offset;
 };
 
 /**
@@ -43,7 +41,7 @@ struct os_io {
  * Returns True: *ret_result is what the call comes to, and the kernel is not asked.  It is a number of
  *         bytes, the descriptor of an open, 0 or -errno.
  *         False: go on.  The hook may have lowered io->bytes of a transfer, which then asks the kernel
- *         for less; the last part is cut first.
+ *         for less.
  */
 typedef bool os_io_hook(void *ctx, struct os_io *io, int64_t *ret_result);
 
@@ -64,14 +62,5 @@ static inline bool os_io_answered(struct os_io *io, int64_t *ret_result)
 {
 	return __builtin_expect(os_io_hooked.hook != NULL, 0) && os_io_ask(io, ret_result);
 }
-
-/*
- * The first `bytes` of count parts, 1 or 2, without those that are empty; how many they are, at least
- * one.  ret_parts may be parts.
- */
-int os_io_first(const struct iovec *parts, int count, size_t bytes, struct iovec ret_parts[2]);
-/* What remains of count parts after the first `bytes`. */
-int os_io_rest(const struct iovec *parts, int count, size_t bytes, struct iovec ret_parts[2]);
-size_t os_io_total(const struct iovec *parts, int count);
 
 #endif

@@ -171,8 +171,6 @@ int os_file_open(const char *path, int flags); /* descriptor or -errno */
 /* Whole transfers: 0, or -errno, or -ENODATA when the file ends before `bytes`. */
 int os_file_read(int fd, void *buffer, size_t bytes, uint64_t offset);
 int os_file_write(int fd, const void *buffer, size_t bytes, uint64_t offset);
-/* The same of 1 or 2 parts, which lie one behind the other in the file. */
-int os_file_writev(int fd, const struct iovec *parts, int count, uint64_t offset);
 /*
  * For input that may be a pipe: one read of what is there, waiting only when nothing is.  *ret_done
  * is 0 at the end.  -EINTR when a signal came first: the caller knows whether it still wants to wait.

@@ -2,9 +2,8 @@
 /*
  * io_uring through liburing.
  *
- * A slot keeps what a transfer needs until it is reaped: its tag, and the parts that the kernel reads when
- * it is handed over, which may be later than the call that queued it.  What a test's hook answered
- * (os/hook.h) waits in `answered` and counts as in flight like all others.
+ * A slot keeps a transfer's tag until it is reaped.  What a test's hook answered (os/hook.h) waits in
+ * `answered` and counts as in flight like all others.
  */
 #include "os/ring.h"
 
@@ -42,9 +41,8 @@
 #define FEATURES_NEEDED (IORING_FEAT_NODROP | IORING_FEAT_SUBMIT_STABLE | IORING_FEAT_EXT_ARG)
 
 struct slot {
-	uint64_t     tag;
-	struct iovec parts[2];
-	uint32_t     next_free;
+	uint64_t tag;
+	uint32_t next_free;
 };
 
 struct os_ring {
@@ -204,9 +202,9 @@ int os_ring_register_memory(struct os_ring *ring, const struct iovec *slices, ui
 }
 
 /* The registered number of the slice that holds all of it; slice_count when none does. */
-static uint32_t find_slice(const struct os_ring *ring, const struct iovec *part)
+static uint32_t find_slice(const struct os_ring *ring, const void *buffer, size_t bytes)
 {
-	const uintptr_t at = (uintptr_t)part->iov_base;
+	const uintptr_t at = (uintptr_t)buffer;
 	uint32_t        low = 0, high = ring->slice_count;
 
 	/* The last that begins at or before it. */
@@ -222,7 +220,7 @@ static uint32_t find_slice(const struct os_ring *ring, const struct iovec *part)
 		const struct iovec *const slice = &ring->slices[low - 1];
 		const uintptr_t           from = at - (uintptr_t)slice->iov_base;
 
-		if (from < slice->iov_len && part->iov_len <= slice->iov_len - from)
+		if (from < slice->iov_len && bytes <= slice->iov_len - from)
 			return low - 1;
 	}
 	return ring->slice_count;
@@ -272,23 +270,19 @@ static void aim(struct os_ring *ring, struct io_uring_sqe *sqe, int fd)
 	}
 }
 
-static void prepare_one(struct os_ring *ring, struct io_uring_sqe *sqe, const struct os_io *io,
-			const struct iovec *part)
+static void prepare_transfer(struct os_ring *ring, struct io_uring_sqe *sqe, const struct os_io *io)
 {
-	const uint32_t slice = find_slice(ring, part);
-	const unsigned bytes = (unsigned)part->iov_len;
+	const uint32_t slice = find_slice(ring, io->buffer, io->bytes);
+	const unsigned bytes = (unsigned)io->bytes;
 
-	if (slice < ring->slice_count && io->kind == OS_IO_READ) {
-		io_uring_prep_read_fixed(sqe, io->fd, part->iov_base, bytes, io->offset,
-					 (int)slice);
-	} else if (slice < ring->slice_count) {
-		io_uring_prep_write_fixed(sqe, io->fd, part->iov_base, bytes, io->offset,
-					  (int)slice);
-	} else if (io->kind == OS_IO_READ) {
-		io_uring_prep_read(sqe, io->fd, part->iov_base, bytes, io->offset);
-	} else {
-		io_uring_prep_write(sqe, io->fd, part->iov_base, bytes, io->offset);
-	}
+	if (slice < ring->slice_count && io->kind == OS_IO_READ)
+		io_uring_prep_read_fixed(sqe, io->fd, io->buffer, bytes, io->offset, (int)slice);
+	else if (slice < ring->slice_count)
+		io_uring_prep_write_fixed(sqe, io->fd, io->buffer, bytes, io->offset, (int)slice);
+	else if (io->kind == OS_IO_READ)
+		io_uring_prep_read(sqe, io->fd, io->buffer, bytes, io->offset);
+	else
+		io_uring_prep_write(sqe, io->fd, io->buffer, bytes, io->offset);
 }
 
 static void queue(struct os_ring *ring, struct os_io io, uint64_t tag)
@@ -296,7 +290,6 @@ static void queue(struct os_ring *ring, struct os_io io, uint64_t tag)
 	struct io_uring_sqe *sqe;
 	struct slot         *slot;
 	int64_t              result;
-	int                  count;
 
 	KVS_ASSERT_CMP(ring->in_flight, <, ring->entries);
 	KVS_ASSERT_CMP(io.bytes, <=, OS_RING_BYTES_MAX);
@@ -309,15 +302,10 @@ static void queue(struct os_ring *ring, struct os_io io, uint64_t tag)
 	sqe = io_uring_get_sqe(&ring->uring);
 	/* Not more are queued than are in flight, and the kernel's queue has an entry for each. */
 	KVS_ASSERT(sqe != NULL);
-	if (io.kind == OS_IO_SYNC) {
+	if (io.kind == OS_IO_SYNC)
 		io_uring_prep_fsync(sqe, io.fd, IORING_FSYNC_DATASYNC);
-	} else {
-		count = os_io_first(io.parts, io.part_count, io.bytes, slot->parts);
-		if (count == 1)
-			prepare_one(ring, sqe, &io, slot->parts);
-		else
-			io_uring_prep_writev(sqe, io.fd, slot->parts, 2, io.offset);
-	}
+	else
+		prepare_transfer(ring, sqe, &io);
 	aim(ring, sqe, io.fd);
 	io_uring_sqe_set_data64(sqe, (uint64_t)(slot - ring->slots));
 }
@@ -325,20 +313,18 @@ static void queue(struct os_ring *ring, struct os_io io, uint64_t tag)
 void os_ring_read(struct os_ring *ring, int fd, void *buffer, size_t bytes, uint64_t offset,
 		  uint64_t tag)
 {
-	const struct iovec part = { .iov_base = buffer, .iov_len = bytes };
-
 	queue(ring,
-	      (struct os_io){ .kind = OS_IO_READ, .fd = fd, .parts = &part, .part_count = 1,
-			      .bytes = bytes, .offset = offset },
+	      (struct os_io){ .kind = OS_IO_READ, .fd = fd, .buffer = buffer, .bytes = bytes,
+			      .offset = offset },
 	      tag);
 }
 
-void os_ring_write(struct os_ring *ring, int fd, const struct iovec *parts, int count,
-		   uint64_t offset, uint64_t tag)
+void os_ring_write(struct os_ring *ring, int fd, const void *buffer, size_t bytes, uint64_t offset,
+		   uint64_t tag)
 {
 	queue(ring,
-	      (struct os_io){ .kind = OS_IO_WRITE, .fd = fd, .parts = parts, .part_count = count,
-			      .bytes = os_io_total(parts, count), .offset = offset },
+	      (struct os_io){ .kind = OS_IO_WRITE, .fd = fd, .buffer = (void *)(uintptr_t)buffer,
+			      .bytes = bytes, .offset = offset },
 	      tag);
 }
 

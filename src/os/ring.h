@@ -44,8 +44,8 @@ void os_ring_close(struct os_ring *ring); /* NULL is fine; nothing is in flight 
  */
 int os_ring_register_file(struct os_ring *ring, int fd);
 /*
- * Pins memory, once for a ring: a transfer of one part that lies wholly in one slice skips the look-up of
- * its pages.  -ENOMEM beyond the limit of lockable memory; -EOPNOTSUPP for a mapping of a file on disk.
+ * Pins memory, once for a ring: a transfer that lies wholly in one slice skips the look-up of its pages.
+ * -ENOMEM beyond the limit of lockable memory; -EOPNOTSUPP for a mapping of a file on disk.
  * The memory stays mapped until the ring is closed.
  */
 int os_ring_register_memory(struct os_ring *ring, const struct iovec *slices, uint32_t count);
@@ -54,13 +54,13 @@ uint32_t os_ring_room(const struct os_ring *ring);      /* how many more may be 
 uint32_t os_ring_in_flight(const struct os_ring *ring); /* queued or submitted, and not reaped */
 
 /*
- * Queue one; there is room.  The memory is held until its completion is reaped, the array of parts for
- * the call only.  At most OS_RING_BYTES_MAX; 1 or 2 parts.
+ * Queue one; there is room.  The memory is held until its completion is reaped.
+ * At most OS_RING_BYTES_MAX.
  */
 void os_ring_read(struct os_ring *ring, int fd, void *buffer, size_t bytes, uint64_t offset,
 		  uint64_t tag);
-void os_ring_write(struct os_ring *ring, int fd, const struct iovec *parts, int count,
-		   uint64_t offset, uint64_t tag);
+void os_ring_write(struct os_ring *ring, int fd, const void *buffer, size_t bytes, uint64_t offset,
+		   uint64_t tag);
 /* Like os_file_sync(), of all writes whose completion was reaped before. */
 void os_ring_sync(struct os_ring *ring, int fd, uint64_t tag);
 

@@ -201,10 +201,9 @@ static void queue_transfer(struct lane *lane, uint32_t number)
 	const struct row *const row = &lane->rows[number];
 	uint8_t *const          at = (uint8_t *)row->io.span.ptr + row->moved;
 	const uint64_t          bytes = transfer_bytes(row) - row->moved;
-	const struct iovec      part = { at, bytes };
 
 	if (row->io.is_put) {
-		os_ring_write(lane->ring, lane->s->fd, &part, 1,
+		os_ring_write(lane->ring, lane->s->fd, at, bytes,
 			      payload_offset(lane->s, &row->writing.record) + row->moved, number);
 	} else {
 		os_ring_read(lane->ring, lane->s->fd, at, bytes,
@@ -215,10 +214,9 @@ static void queue_transfer(struct lane *lane, uint32_t number)
 static void queue_headers(struct lane *lane, uint32_t number)
 {
 	const struct leaf *const leaf = &lane->leaves[number];
-	const struct iovec part = { (uint8_t *)&lane->headers[number] + leaf->moved,
-				    STRATA_PAGE - leaf->moved };
 
-	os_ring_write(lane->ring, lane->s->fd, &part, 1,
+	os_ring_write(lane->ring, lane->s->fd, (uint8_t *)&lane->headers[number] + leaf->moved,
+		      STRATA_PAGE - leaf->moved,
 		      header_offset(lane->s, &leaf->group) + leaf->moved, LEAF_TAG + number);
 }
 

@@ -42,22 +42,16 @@ static uint8_t *new_version(struct device *device, uint64_t number)
 	return version_of(device, number, sector->count++);
 }
 
-static const uint8_t *byte_at(const struct os_io *io, size_t offset)
-{
-	return offset < io->parts[0].iov_len
-		       ? (const uint8_t *)io->parts[0].iov_base + offset
-		       : (const uint8_t *)io->parts[1].iov_base + (offset - io->parts[0].iov_len);
-}
-
 /* The first `bytes` of a write. */
 static void remember(struct device *device, const struct os_io *io, size_t bytes)
 {
-	size_t at;
+	const uint8_t *const buffer = io->buffer;
+	size_t               at;
 
 	KVS_ASSERT_CMP(io->offset % SECTOR + io->bytes % SECTOR, ==, 0);
 	KVS_ASSERT_CMP(io->offset + io->bytes, <=, device->bytes_max);
 	for (at = 0; at < bytes; at += SECTOR) {
-		memcpy(new_version(device, (io->offset + at) / SECTOR), byte_at(io, at), SECTOR);
+		memcpy(new_version(device, (io->offset + at) / SECTOR), buffer + at, SECTOR);
 	}
 	device->write_count++;
 	if (bytes > 0 && io->offset + bytes > device->size)
@@ -104,7 +98,7 @@ static void fail(struct device *device, const struct os_io *io)
 	bytes = prng_below(&device->prng, io->bytes / SECTOR + 1) * SECTOR;
 	remember(device, io, bytes);
 	for (at = 0; at < bytes; at += SECTOR) {
-		KVS_ASSERT(pwrite(device->fd, byte_at(io, at), SECTOR,
+		KVS_ASSERT(pwrite(device->fd, (const uint8_t *)io->buffer + at, SECTOR,
 				  (off_t)(io->offset + at)) == SECTOR);
 	}
 }

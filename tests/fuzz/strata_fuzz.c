@@ -64,25 +64,6 @@ static struct {
 
 /* --- the file --------------------------------------------------------------------------------- */
 
-static int64_t copy_parts(const struct os_io *io, uint64_t bytes)
-{
-	uint8_t *at = rig.image.bytes + io->offset;
-	uint64_t left = bytes;
-	int      i;
-
-	for (i = 0; i < io->part_count && left > 0; i++) {
-		const uint64_t own = io->parts[i].iov_len < left ? io->parts[i].iov_len : left;
-
-		if (io->kind == OS_IO_READ)
-			memcpy(io->parts[i].iov_base, at, own);
-		else
-			memcpy(at, io->parts[i].iov_base, own);
-		at += own;
-		left -= own;
-	}
-	return (int64_t)bytes;
-}
-
 static int64_t serve_read(const struct os_io *io)
 {
 	uint64_t bytes = io->bytes, page;
@@ -96,7 +77,8 @@ static int64_t serve_read(const struct os_io *io)
 		if (bits_test(rig.image.bad_pages, page))
 			return -EIO;
 	}
-	return copy_parts(io, bytes);
+	memcpy(io->buffer, rig.image.bytes + io->offset, bytes);
+	return (int64_t)bytes;
 }
 
 static int64_t serve_write(const struct os_io *io)
@@ -109,7 +91,8 @@ static int64_t serve_write(const struct os_io *io)
 		return -ENOSPC;
 	if (io->offset + io->bytes > rig.image.size)
 		rig.image.size = io->offset + io->bytes;
-	return copy_parts(io, io->bytes);
+	memcpy(rig.image.bytes + io->offset, io->buffer, io->bytes);
+	return (int64_t)io->bytes;
 }
 
 static int64_t serve_allocate(const struct os_io *io)

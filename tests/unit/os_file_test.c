@@ -74,21 +74,16 @@ static int end(void **state)
 
 /* --- transfers -------------------------------------------------------------------------------- */
 
-#define FIRST 7u
-#define SECOND 5u
-#define BOTH (FIRST + SECOND)
+#define TEXT "abcdefghijkl"
+#define BYTES (sizeof(TEXT) - 1)
 #define AT 1000u
-
-static char front[] = "abcdefg", back[] = "hijkl";
-
-static const struct iovec two_parts[2] = { { front, FIRST }, { back, SECOND } };
 
 static void check_file(int fd)
 {
-	char found[BOTH + 1] = "";
+	char found[BYTES + 1] = "";
 
-	assert_int_equal(pread(fd, found, BOTH, AT), BOTH);
-	assert_string_equal(found, "abcdefghijkl");
+	assert_int_equal(pread(fd, found, BYTES, AT), BYTES);
+	assert_string_equal(found, TEXT);
 	assert_int_equal(ftruncate(fd, 0), 0);
 }
 
@@ -99,12 +94,12 @@ static void a_write_in_pieces_of_every_size_arrives_whole(void **state)
 	size_t       size;
 
 	(void)state;
-	for (size = 1; size <= BOTH; size++) {
+	for (size = 1; size <= BYTES; size++) {
 		struct script script = { .every_max = size };
 
 		begin(&script);
-		assert_int_equal(os_file_writev(fd, two_parts, 2, AT), 0);
-		assert_int_equal(script.asked, (BOTH + size - 1) / size);
+		assert_int_equal(os_file_write(fd, TEXT, BYTES, AT), 0);
+		assert_int_equal(script.asked, (BYTES + size - 1) / size);
 		check_file(fd);
 	}
 	os_close(fd);
@@ -118,16 +113,15 @@ static void a_write_that_breaks_anywhere_goes_on_from_there(void **state)
 	size_t       split;
 
 	(void)state;
-	for (split = 1; split < BOTH; split++) {
+	for (split = 1; split < BYTES; split++) {
 		struct script script = { .lines = { { .bytes_max = split },
 						    { .answer = true, .result = -EINTR } } };
 
 		begin(&script);
-		assert_int_equal(os_file_writev(fd, two_parts, 2, AT), 0);
+		assert_int_equal(os_file_write(fd, TEXT, BYTES, AT), 0);
 		assert_int_equal(script.asked, 3);
 		assert_true(script.seen.offset == AT + split);
-		assert_int_equal(script.seen.bytes, BOTH - split);
-		assert_int_equal(script.seen.part_count, split < FIRST ? 2 : 1);
+		assert_int_equal(script.seen.bytes, BYTES - split);
 		check_file(fd);
 	}
 	os_close(fd);
@@ -139,43 +133,29 @@ static void an_answer_in_the_kernels_place_counts(void **state)
 {
 	struct place  place = place_open();
 	const int     fd = os_file_open(place.path, OS_WRITE | OS_CREATE);
-	struct script script = { .lines = { { .answer = true, .result = FIRST + 2 } } };
-	char          found[BOTH + 1] = "";
+	struct script script = { .lines = { { .answer = true, .result = 9 } } };
+	char          found[BYTES + 1] = "";
 
 	(void)state;
 	begin(&script);
-	assert_int_equal(os_file_writev(fd, two_parts, 2, 0), 0);
+	assert_int_equal(os_file_write(fd, TEXT, BYTES, 0), 0);
 	assert_int_equal(script.seen.kind, OS_IO_WRITE);
 	assert_int_equal(script.seen.fd, fd);
-	assert_int_equal(pread(fd, found, BOTH, 0), BOTH);
-	assert_memory_equal(found, "\0\0\0\0\0\0\0\0\0jkl", BOTH);
+	assert_int_equal(pread(fd, found, BYTES, 0), BYTES);
+	assert_memory_equal(found, "\0\0\0\0\0\0\0\0\0jkl", BYTES);
 	os_close(fd);
 	place_close(&place);
 }
 
-static void empty_parts_are_no_transfer(void **state)
+static void nothing_is_no_transfer(void **state)
 {
-	struct place       place = place_open();
-	const int          fd = os_file_open(place.path, OS_WRITE | OS_CREATE);
-	const struct iovec last[2] = { { NULL, 0 }, { front, FIRST } };
-	const struct iovec first[2] = { { front, FIRST }, { NULL, 0 } };
-	const struct iovec none[2] = { { NULL, 0 }, { NULL, 0 } };
-	struct script      script = { .every_max = 4 };
-	char               found[2 * FIRST];
+	struct script script = { 0 };
 
 	(void)state;
 	begin(&script);
-	assert_int_equal(os_file_writev(fd, last, 2, 0), 0);
-	assert_int_equal(os_file_writev(fd, first, 2, FIRST), 0);
-	assert_int_equal(script.asked, 4);
-	assert_int_equal(os_file_writev(fd, none, 2, 0), 0);
-	assert_int_equal(os_file_write(fd, NULL, 0, 0), 0);
-	assert_int_equal(os_file_read(fd, NULL, 0, 0), 0);
-	assert_int_equal(script.asked, 4);
-	assert_int_equal(pread(fd, found, sizeof(found), 0), sizeof(found));
-	assert_memory_equal(found, "abcdefgabcdefg", sizeof(found));
-	os_close(fd);
-	place_close(&place);
+	assert_int_equal(os_file_write(-1, NULL, 0, 0), 0);
+	assert_int_equal(os_file_read(-1, NULL, 0, 0), 0);
+	assert_int_equal(script.asked, 0);
 }
 
 static void a_write_that_fails_says_why(void **state)
@@ -188,10 +168,10 @@ static void a_write_that_fails_says_why(void **state)
 
 	(void)state;
 	begin(&fails);
-	assert_int_equal(os_file_writev(fd, two_parts, 2, 0), -ENOSPC);
+	assert_int_equal(os_file_write(fd, TEXT, BYTES, 0), -ENOSPC);
 	assert_int_equal(fails.asked, 2);
 	begin(&idles);
-	assert_int_equal(os_file_write(fd, front, FIRST, 0), -EIO);
+	assert_int_equal(os_file_write(fd, TEXT, BYTES, 0), -EIO);
 	assert_int_equal(idles.asked, 1);
 	os_close(fd);
 	place_close(&place);
@@ -206,19 +186,19 @@ static void a_read_in_pieces_arrives_whole(void **state)
 				 .every_max = 5 };
 	struct script ends = { .lines = { { .bytes_max = 5 }, { .answer = true, .result = 0 } } };
 	struct script fails = { .lines = { { .answer = true, .result = -EIO } } };
-	char          found[BOTH + 1] = "";
+	char          found[BYTES + 1] = "";
 
 	(void)state;
-	assert_int_equal(os_file_writev(fd, two_parts, 2, AT), 0);
+	assert_int_equal(os_file_write(fd, TEXT, BYTES, AT), 0);
 	begin(&script);
-	assert_int_equal(os_file_read(fd, found, BOTH, AT), 0);
-	assert_string_equal(found, "abcdefghijkl");
+	assert_int_equal(os_file_read(fd, found, BYTES, AT), 0);
+	assert_string_equal(found, TEXT);
 	assert_int_equal(script.asked, 5);
 	assert_int_equal(script.seen.kind, OS_IO_READ);
 	begin(&ends);
-	assert_int_equal(os_file_read(fd, found, BOTH, AT), -ENODATA);
+	assert_int_equal(os_file_read(fd, found, BYTES, AT), -ENODATA);
 	begin(&fails);
-	assert_int_equal(os_file_read(fd, found, BOTH, AT), -EIO);
+	assert_int_equal(os_file_read(fd, found, BYTES, AT), -EIO);
 	os_close(fd);
 	place_close(&place);
 }
@@ -293,7 +273,7 @@ static bool overstate(void *ctx, struct os_io *io, int64_t *ret_result)
 static void write_a_byte(void *hook)
 {
 	os_io_hook_set(*(os_io_hook **)hook, NULL);
-	os_file_write(-1, front, 1, 0);
+	os_file_write(-1, TEXT, 1, 0);
 }
 
 static void a_hook_that_makes_more_of_it_is_a_mistake(void **state)
@@ -312,12 +292,12 @@ static void allocated_bytes_are_backed_and_keep_what_was_there(void **state)
 	const uint64_t bytes = 1 << 20;
 	struct place   place = place_open();
 	const int      fd = os_file_open(place.path, OS_WRITE | OS_CREATE);
-	char           found[BOTH + 1] = "";
+	char           found[BYTES + 1] = "";
 	struct stat    stat;
 	int            rc;
 
 	(void)state;
-	assert_int_equal(os_file_writev(fd, two_parts, 2, 0), 0);
+	assert_int_equal(os_file_write(fd, TEXT, BYTES, 0), 0);
 	rc = os_file_allocate(fd, 0, bytes);
 	if (rc == 0) {
 		assert_int_equal(fstat(fd, &stat), 0);
@@ -333,8 +313,8 @@ static void allocated_bytes_are_backed_and_keep_what_was_there(void **state)
 	} else {
 		assert_int_equal(rc, -EOPNOTSUPP);
 	}
-	assert_int_equal(os_file_read(fd, found, BOTH, 0), 0);
-	assert_string_equal(found, "abcdefghijkl");
+	assert_int_equal(os_file_read(fd, found, BYTES, 0), 0);
+	assert_string_equal(found, TEXT);
 	assert_int_equal(os_file_allocate(fd, 0, 0), -EINVAL);
 	assert_int_equal(os_file_allocate(-1, 0, 4096), -EBADF);
 	os_close(fd);
@@ -481,7 +461,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_write_in_pieces_of_every_size_arrives_whole, end),
 		cmocka_unit_test_teardown(a_write_that_breaks_anywhere_goes_on_from_there, end),
 		cmocka_unit_test_teardown(an_answer_in_the_kernels_place_counts, end),
-		cmocka_unit_test_teardown(empty_parts_are_no_transfer, end),
+		cmocka_unit_test_teardown(nothing_is_no_transfer, end),
 		cmocka_unit_test_teardown(a_write_that_fails_says_why, end),
 		cmocka_unit_test_teardown(a_read_in_pieces_arrives_whole, end),
 		cmocka_unit_test_teardown(every_call_is_shown_and_may_be_answered, end),

@@ -98,9 +98,7 @@ static uint8_t *page(unsigned number)
 
 static void write_one(const void *bytes, size_t count, uint64_t offset, uint64_t tag)
 {
-	const struct iovec part = { (void *)(uintptr_t)bytes, count };
-
-	os_ring_write(scene.ring, scene.fd, &part, 1, offset, tag);
+	os_ring_write(scene.ring, scene.fd, bytes, count, offset, tag);
 }
 
 /* The one that is in flight. */
@@ -165,11 +163,10 @@ static void bytes_go_and_come_back(void **state)
 static void errors_are_results(void **state)
 {
 	const int read_only = os_file_open(scene.place.path, 0);
-	const struct iovec part = { page(0), PAGE };
 
 	(void)state;
 	open_ring();
-	os_ring_write(scene.ring, read_only, &part, 1, 0, 1);
+	os_ring_write(scene.ring, read_only, page(0), PAGE, 0, 1);
 	assert_done(1, -EBADF);
 	os_ring_read(scene.ring, -1, page(0), PAGE, 0, 2);
 	assert_done(2, -EBADF);
@@ -199,27 +196,6 @@ static void one_that_cannot_be_stops_no_other(void **state)
 		assert_int_equal(done[i].result, done[i].tag == 2 ? -EBADF : (int)PAGE);
 	}
 	assert_true(seen == 0xe);
-}
-
-/* The array of parts is gone before the kernel hears of it. */
-static void two_parts_lie_one_behind_the_other(void **state)
-{
-	struct iovec parts[2] = { { page(0), PAGE }, { page(5), 1000 } };
-
-	(void)state;
-	open_ring();
-	memset(page(0), 'a', PAGE);
-	memset(page(5), 'b', PAGE);
-	os_ring_write(scene.ring, scene.fd, parts, 2, PAGE, 1);
-	memset(parts, 0, sizeof(parts));
-	assert_done(1, PAGE + 1000);
-	assert_file(PAGE, 'a', PAGE);
-	assert_file(2 * PAGE, 'b', 1000);
-	parts[0] = (struct iovec){ NULL, 0 };
-	parts[1] = (struct iovec){ page(5), PAGE };
-	os_ring_write(scene.ring, scene.fd, parts, 2, 0, 2);
-	assert_done(2, PAGE);
-	assert_file(0, 'b', PAGE);
 }
 
 /* --- what the kernel knows -------------------------------------------------------------------- */
@@ -304,7 +280,6 @@ static void registered_memory_serves_reads_and_writes(void **state)
  */
 static void only_what_lies_in_one_slice_goes_by_the_registration(void **state)
 {
-	const struct iovec parts[2] = { { page(4), 100 }, { page(5), 100 } };
 	const struct {
 		uint8_t *from;
 		size_t   bytes;
@@ -337,9 +312,6 @@ static void only_what_lies_in_one_slice_goes_by_the_registration(void **state)
 		assert_done(i, (int)cases[i].bytes);
 		assert_file(0, cases[i].expected, cases[i].bytes);
 	}
-	os_ring_write(scene.ring, scene.fd, parts, 2, 0, i);
-	assert_done(i, 200);
-	assert_file(0, 'n', 200);
 	/* A read goes into the old page. */
 	os_ring_read(scene.ring, scene.fd, page(2), 50, 0, 1);
 	assert_done(1, 50);
@@ -391,14 +363,11 @@ static void a_full_ring_refills_and_loses_nothing(void **state)
 		int got;
 
 		for (; queued < COUNT && os_ring_room(scene.ring) > 0; queued++) {
-			const struct iovec parts[2] = { { page(queued % 16), 512 },
-							{ page(15 - queued % 16), 512 } };
-
 			if (queued % 10 == 9) {
 				os_ring_sync(scene.ring, scene.fd, queued);
 			} else {
-				os_ring_write(scene.ring, scene.fd, parts, 1 + queued % 2,
-					      queued * UINT64_C(1024), queued);
+				write_one(page(queued % 16), 512 * (1 + queued % 2),
+					  queued * UINT64_C(1024), queued);
 			}
 		}
 		assert_int_equal(os_ring_room(scene.ring) + os_ring_in_flight(scene.ring),
@@ -575,17 +544,13 @@ struct script {
 	int64_t      result;
 	size_t       bytes_max; /* 0: all */
 	struct os_io seen;
-	struct iovec seen_parts[2];
 };
 
 static bool follow(void *ctx, struct os_io *io, int64_t *ret_result)
 {
 	struct script *const script = ctx;
-	int                  i;
 
 	script->seen = *io;
-	for (i = 0; i < io->part_count; i++)
-		script->seen_parts[i] = io->parts[i];
 	if (script->answer) {
 		*ret_result = script->result;
 		return true;
@@ -608,8 +573,7 @@ static void an_answer_becomes_a_completion(void **state)
 	assert_int_equal(script.seen.kind, OS_IO_WRITE);
 	assert_int_equal(script.seen.fd, scene.fd);
 	assert_true(script.seen.bytes == PAGE && script.seen.offset == 96);
-	assert_int_equal(script.seen.part_count, 1);
-	assert_ptr_equal(script.seen_parts[0].iov_base, page(3));
+	assert_ptr_equal(script.seen.buffer, page(3));
 	script.result = 77;
 	os_ring_read(scene.ring, scene.fd, page(3), PAGE, 0, 2);
 	assert_int_equal(script.seen.kind, OS_IO_READ);
@@ -654,22 +618,18 @@ static void answers_fill_the_ring_like_others(void **state)
 	}
 }
 
-/* The last part is cut first. */
 static void a_transfer_can_be_cut_anywhere(void **state)
 {
-	const struct iovec parts[2] = { { page(1), 7 }, { page(2), 5 } };
-	struct script      script = { 0 };
-	char               found[12];
+	struct script script = { 0 };
+	char          found[12];
 
 	(void)state;
 	open_ring();
-	memcpy(page(1), "abcdefg", 7);
-	memcpy(page(2), "hijkl", 5);
+	memcpy(page(1), "abcdefghijkl", 12);
 	os_io_hook_set(follow, &script);
 	for (script.bytes_max = 1; script.bytes_max <= 12; script.bytes_max++) {
 		assert_int_equal(os_file_resize(scene.fd, 0), 0);
-		os_ring_write(scene.ring, scene.fd, parts, 2, 0, script.bytes_max);
-		assert_int_equal(script.seen.part_count, 2);
+		write_one(page(1), 12, 0, script.bytes_max);
 		assert_done(script.bytes_max, (int)script.bytes_max);
 		assert_int_equal(pread(scene.fd, found, 12, 0), script.bytes_max);
 		assert_memory_equal(found, "abcdefghijkl", script.bytes_max);
@@ -796,7 +756,6 @@ int main(void)
 		case_of(bytes_go_and_come_back),
 		case_of(errors_are_results),
 		case_of(one_that_cannot_be_stops_no_other),
-		case_of(two_parts_lie_one_behind_the_other),
 		case_of(a_registered_file_is_not_looked_up),
 		case_of(registered_files_have_an_end),
 		case_of(registered_memory_serves_reads_and_writes),
