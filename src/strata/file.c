@@ -119,7 +119,7 @@ static bool exists(const char *path)
 	return fd != -ENOENT;
 }
 
-static int open_and_lock(struct strata *s, struct kvs_error *err)
+static int open_and_lock(struct strata *s, uint64_t *ret_size, struct kvs_error *err)
 {
 	const bool may_create = !s->set.read_only && s->set.capacity_bytes > 0;
 	const bool is_new = may_create && !exists(s->set.path);
@@ -142,7 +142,10 @@ static int open_and_lock(struct strata *s, struct kvs_error *err)
 	rc = lock(s, err);
 	/* Of two that found nothing there one makes the file; the other must not take it away. */
 	s->created = rc == 0 && is_new;
-	return rc;
+	if (rc < 0)
+		return rc;
+	rc = os_file_size(s->fd, ret_size);
+	return rc < 0 ? refuse(rc, "has no size", err) : 0;
 }
 
 static bool is_blank(const void *bytes, size_t count)
@@ -302,13 +305,10 @@ static int begin_anew(const struct strata *s, struct kvs_error *err)
 int file_format(struct strata *s, struct kvs_error *err)
 {
 	uint64_t size;
-	int      rc = open_and_lock(s, err);
+	int      rc = open_and_lock(s, &size, err);
 
 	if (rc < 0)
 		return rc;
-	rc = os_file_size(s->fd, &size);
-	if (rc < 0)
-		return refuse(rc, "has no size", err);
 	if (s->set.only_empty)
 		rc = check_empty(s, size, err);
 	if (rc == 0)
@@ -451,13 +451,10 @@ static int read_superblock(struct strata *s, uint64_t size, struct kvs_error *er
 int file_open(struct strata *s, struct kvs_error *err)
 {
 	uint64_t size;
-	int      rc = open_and_lock(s, err);
+	int      rc = open_and_lock(s, &size, err);
 
 	if (rc < 0)
 		return rc;
-	rc = os_file_size(s->fd, &size);
-	if (rc < 0)
-		return refuse(rc, "has no size", err);
 	/* Somebody may have made, used and closed it meanwhile. */
 	s->created = s->created && size == 0;
 	rc = read_superblock(s, size, err);

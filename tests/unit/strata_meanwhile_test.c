@@ -36,7 +36,7 @@ static int teardown(void **state)
 /* --- what is durable -------------------------------------------------------------------------- */
 
 struct syncs {
-	uint32_t writes; /* of whole records, since the last sync */
+	uint32_t writes; /* since the last sync */
 	uint32_t syncs;
 	int64_t  answer; /* of a sync; 0: it is done */
 };
@@ -45,7 +45,7 @@ static bool watch_syncs(void *ctx, struct os_io *io, int64_t *ret_result)
 {
 	struct syncs *const syncs = ctx;
 
-	if (io->kind == OS_IO_WRITE && io->bytes == QUARRY_BLOCK + STRATA_PAGE)
+	if (io->kind == OS_IO_WRITE)
 		syncs->writes++;
 	if (io->kind != OS_IO_SYNC)
 		return false;
@@ -230,7 +230,7 @@ static bool put_meanwhile(void *ctx, struct os_io *io, int64_t *ret_result)
 	rival->get = quarry_get(rival->quarry, 1);
 	rival->exists = quarry_exists(rival->quarry, 1);
 	rival->removed = quarry_remove(rival->quarry, 1);
-	fill(io->parts[0].iov_base, 1, QUARRY_BLOCK); /* one buffer serves all calls of a quarry */
+	fill(io->buffer, 1, QUARRY_BLOCK); /* one buffer serves all calls of a quarry */
 	*ret_result = rival->answer;
 	return rival->answer < 0;
 }
