@@ -6,7 +6,8 @@
  * The file is copied while the store is open, so that some segments have no summary; it has dead
  * records, and the tallies that say so.
  *
- * Usage    flip_test [all]: of payload only every 16th byte is flipped without it.
+ * Usage    flip_test [all | EVERY]: without `all` only every 16th byte of payload is flipped, and with
+ *          a number one in EVERY of those and the others.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +35,7 @@ static uint8_t  image[FILE_BYTES];
 static int      file;
 static uint8_t *mapped; /* the file */
 static char     path[32];
-static uint64_t step = 16;
+static uint64_t step = 16, every = 1;
 static uint8_t  buffer[2 * PAGE] __attribute__((aligned(4096)));
 
 static struct kvs_key key_of(uint32_t number)
@@ -194,10 +195,10 @@ static bool is_chosen(uint64_t offset)
 
 static void flip_all(uint8_t bits, bool read_only, struct tally_of *seen)
 {
-	uint64_t offset;
+	uint64_t offset, chosen = 0;
 
 	for (offset = 0; offset < FILE_BYTES; offset++) {
-		if (!is_chosen(offset))
+		if (!is_chosen(offset) || chosen++ % every != 0)
 			continue;
 		if (!read_only || offset == 0)
 			restore();
@@ -257,6 +258,8 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && strcmp(argv[1], "all") == 0)
 		step = 1;
+	else if (argc > 1)
+		every = strtoull(argv[1], NULL, 10);
 	/* Each open has a megabyte or two: fresh pages for them would take most of the time. */
 	mallopt(M_PERTURB, 0);
 	mallopt(M_MMAP_THRESHOLD, 64 << 20);

@@ -218,6 +218,7 @@ def open_refuses_what_it_cannot_measure():
 
 @suite.test
 def an_interrupted_bench_leaves_nothing():
+    command.needs_every_signal()
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         arguments = [os.environ["KVSTRATA"], "bench", "open", "--objects", "200000", "--path", folder]
         with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True) as process:

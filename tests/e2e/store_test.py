@@ -494,12 +494,8 @@ class Held:
                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.theirs)
 
     def interrupt(self):
-        """Once it writes to the terminal: the kernel shows its system call, the descriptor first."""
-        call = []
-        while len(call) < 2 or call[1] != "0x2":
-            tap.equal(self.process.poll(), None)
-            call = pathlib.Path(f"/proc/{self.process.pid}/syscall").read_text().split()
-            os.sched_yield()
+        """Once it writes to the terminal."""
+        command.wait_until_it_stands_at(self.process, 2)
         self.process.send_signal(signal.SIGINT)
 
     def go_on(self):

@@ -2,7 +2,10 @@
 """The kvstrata command under test, named by the environment variable KVSTRATA."""
 
 import os
+import pathlib
 import subprocess
+
+import tap
 
 DONE, FAILED, USAGE = 0, 1, 2
 
@@ -32,3 +35,18 @@ def refuses(status, sentence, *arguments):
     expected = (status, "", sentence + "\n")
     actual = (done.returncode, done.stdout, done.stderr)
     assert actual == expected, f"{arguments}: expected {expected}, got {actual}"
+
+
+def wait_until_it_stands_at(process, descriptor):
+    """In a system call on the descriptor; the kernel shows it, behind the number of the call."""
+    call = []
+    while len(call) < 2 or call[1] != hex(descriptor):
+        assert process.poll() is None, process.returncode
+        call = pathlib.Path(f"/proc/{process.pid}/syscall").read_text().split()
+        os.sched_yield()
+
+
+def needs_every_signal():
+    """Whoever signals a command that computes."""
+    if os.environ["KVSTRATA_SANITIZE"] == "thread":
+        raise tap.Skip("ThreadSanitizer holds back a signal to a thread that computes, and may lose it")
