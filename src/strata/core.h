@@ -4,7 +4,7 @@
  *
  * An object's way is cut into steps that do no I/O, with the I/O between them: get_begin, a read,
  * get_end; put_begin, put_place, a write, put_end.  batch.c does the I/O with pread and pwrite,
- * lane.c with io_uring; everything else is the same for both.
+ * lanes (lane.h) with io_uring; everything else is the same for both.
  *
  * Locks, outermost first
  *
