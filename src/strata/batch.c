@@ -133,8 +133,11 @@ static int put_headers(struct strata *s, const struct batch *batch)
 	rc = os_file_write(s->fd, batch->header, sizeof(*batch->header),
 			   header_offset(s, &batch->group));
 #ifndef KVS_MUTANT_NO_PUT_SYNC /* Planted bug: acknowledges what the device may lose. */
-	if (rc == 0 && s->set.durability == STRATA_PUT)
+	if (rc == 0 && s->set.durability == STRATA_PUT) {
 		rc = os_file_sync(s->fd);
+		if (rc < 0)
+			sync_failed(s);
+	}
 #endif
 	return rc;
 }
@@ -238,6 +241,7 @@ int strata_remove(struct kvs_store *store, const struct kvs_key *key, uint32_t c
 {
 	struct strata *const s = strata_of(store);
 	bool                 any = false;
+	const uint64_t       failed_before = syncs_failed(s);
 	uint32_t             i;
 	int                  rc;
 
@@ -256,7 +260,7 @@ int strata_remove(struct kvs_store *store, const struct kvs_key *key, uint32_t c
 	rc = any ? tallies_write(s) : 0;
 #ifndef KVS_MUTANT_NO_REMOVE_SYNC /* Planted bug: acknowledges a removal that may be undone. */
 	if (rc == 0 && any)
-		rc = promise_sync(s);
+		rc = promise_sync(s, failed_before);
 #endif
 	for (i = 0; rc < 0 && i < count; i++) {
 		if (result[i] == KVS_RESULT_DONE)

@@ -152,7 +152,7 @@ static int finish(struct strata *s, const struct cleaning *cleaning, int rc)
 
 #ifndef KVS_MUTANT_BURY_FIRST /* Planted bug: two copies, both of which a crash may take. */
 	if (cleaning->moved_count > 0)
-		sync_rc = promise_sync(s);
+		sync_rc = promise_sync(s, cleaning->failed_before);
 #endif
 	bury_moved(s, cleaning);
 	if (rc == 0)
@@ -163,7 +163,7 @@ static int finish(struct strata *s, const struct cleaning *cleaning, int rc)
 #endif
 #ifndef KVS_MUTANT_NO_CLEAN_SYNC /* Planted bug: writes over what is not dead for sure. */
 	if (rc == 0)
-		rc = promise_sync(s);
+		rc = promise_sync(s, cleaning->failed_before);
 #endif
 	os_mutex_lock(&s->lock);
 	if (rc == 0)
@@ -183,6 +183,7 @@ int segment_clean(struct strata *s, uint32_t pages)
 
 	os_mutex_lock(&s->lock);
 	cleaning.segment = space_victim(&s->space, pages);
+	cleaning.failed_before = s->syncs_failed;
 	moving = space_is_moving(&s->space);
 	if (cleaning.segment != SEGMENT_NONE)
 		space_clean_begin(&s->space, cleaning.segment);

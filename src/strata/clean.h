@@ -20,6 +20,7 @@ struct moving {
 
 struct cleaning {
 	uint32_t              segment;
+	uint64_t              failed_before; /* syncs */
 	uint32_t              count;    /* of its summary, which lies in s->summary */
 	struct summary_entry *entries;
 	uint64_t              kept[RECORD_WORDS];

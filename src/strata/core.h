@@ -77,6 +77,7 @@ struct strata {
 	uint64_t               day_bytes;                /* on that day */
 	uint32_t               day;
 	struct record_place    moving[HEADER_RECORDS]; /* where cleaning writes entries that move */
+	uint64_t               syncs_failed; /* see sync_failed() */
 	uint64_t               stamp;        /* writes in place so far */
 	uint64_t               stamp_synced; /* those up to it are durable */
 
@@ -135,6 +136,7 @@ enum kvs_result get_end(struct strata *s, const struct reading *reading, void *p
 
 struct writing {
 	struct record record;
+	uint64_t      syncs_failed; /* before it began */
 	uint32_t      entry;
 	bool          hashed;
 };
@@ -153,7 +155,7 @@ enum kvs_result put_begin(struct strata *s, const struct kvs_key *key, uint64_t 
 int put_place(struct strata *s, const void *payload, struct group *group, struct header *header,
 	      struct writing *writing);
 void            put_drop(struct strata *s, const struct writing *writing);
-/* The write ended, and was synced where that is asked for; rc is its. */
+/* The write ended, and was synced where that is asked for; rc is its.  A sync that failed since counts. */
 enum kvs_result put_end(struct strata *s, const struct writing *writing, int rc);
 
 /* NO_SPACE for a full store, disk, quota or file-size limit; else FAILED, or DONE for 0. */
@@ -206,8 +208,17 @@ int segment_clean(struct strata *s, uint32_t pages);
 int tallies_write(struct strata *s);
 /* Write the tally of one, changed or not. */
 int tally_write(struct strata *s, uint32_t segment);
-/* Sync, where the store promises anything beyond the end of the process. */
-int promise_sync(struct strata *s);
+/*
+ * A failed sync may have lost anything that was written before it, and the kernel tells its one caller only:
+ * the next one succeeds.  So each is counted, and a sync vouches for what was begun after the last failure.
+ */
+void     sync_failed(struct strata *s);
+uint64_t syncs_failed(struct strata *s);
+/*
+ * Sync what was begun when so many had failed, where the store promises anything beyond the end of the
+ * process.
+ */
+int promise_sync(struct strata *s, uint64_t failed_before);
 /* Write one superblock copy, the older one; syncs first where the newer one may not be durable. */
 int superblock_write(struct strata *s);
 

@@ -137,6 +137,8 @@ void leaf_end_headers(struct lane *lane, uint32_t number, int32_t result)
 void sync_end(struct lane *lane, int rc)
 {
 	lane->syncing_now = false;
+	if (rc < 0)
+		sync_failed(lane->s);
 	while (lane->syncing.count > 0) {
 		const uint32_t number = list_pop_head(&lane->syncing, lane->links);
 

@@ -188,15 +188,16 @@ enum kvs_result put_begin(struct strata *s, const struct kvs_key *key, uint64_t 
 	const uint64_t  print = key_print(s->hash, key);
 	const uint32_t  pages = (uint32_t)(bytes / STRATA_PAGE);
 	enum kvs_result result;
-	uint32_t        entry = SLOT_NONE;
 
 	if (s->set.read_only)
 		return KVS_RESULT_NO_SPACE;
+	*ret_writing = (struct writing){ .record = { .key = *key, .pages = pages },
+					 .entry = SLOT_NONE };
 	os_mutex_lock(&s->lock);
 	/* With headers of its own, at the most. */
-	result = claim(s, print, page_offset(pages + 1), &entry);
+	result = claim(s, print, page_offset(pages + 1), &ret_writing->entry);
+	ret_writing->syncs_failed = s->syncs_failed;
 	os_mutex_unlock(&s->lock);
-	*ret_writing = (struct writing){ .record = { .key = *key, .pages = pages }, .entry = entry };
 	return result;
 }
 
@@ -287,6 +288,8 @@ enum kvs_result put_end(struct strata *s, const struct writing *writing, int rc)
 	bool           to_seal;
 
 	os_mutex_lock(&s->lock);
+	if (rc == 0 && s->set.durability == STRATA_PUT && writing->syncs_failed != s->syncs_failed)
+		rc = -EIO;
 	if (rc == 0)
 		publish(s, writing);
 	else

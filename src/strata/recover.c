@@ -226,7 +226,7 @@ static void seal(struct recovery *r, const struct place *place, uint32_t count)
 		return;
 	}
 	/* Records that the device may still lose are not vouched for. */
-	if (promise_sync(s) < 0)
+	if (promise_sync(s, 0) < 0)
 		return;
 	(void)summary_write(s, place->segment, place->sequence, count, r->scan.entries);
 	count_written(s, page_offset(summary_pages(count)));

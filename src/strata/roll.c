@@ -21,7 +21,7 @@ static int write_draft(struct strata *s, uint32_t segment, uint32_t count)
 	int rc = 0;
 
 #ifndef KVS_MUTANT_NO_SEAL_SYNC /* Planted bug: vouches for what the device may lose. */
-	rc = promise_sync(s);
+	rc = promise_sync(s, s->space.segments[segment].syncs_failed);
 #endif
 	if (rc < 0)
 		return rc;
@@ -84,6 +84,7 @@ static int open_next(struct strata *s, enum stream stream)
 	if (rc == 0) {
 		old = space_shut(&s->space, stream);
 		space_opened(&s->space, segment, stream);
+		s->space.segments[segment].syncs_failed = s->syncs_failed;
 	} else {
 		space_not_opened(&s->space, segment);
 		if (write_result(rc) == KVS_RESULT_NO_SPACE)

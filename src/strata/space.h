@@ -46,6 +46,7 @@ struct segment {
 	uint64_t  sequence;
 	uint64_t  tally_update; /* of the tally written last */
 	uint64_t  tally_stamp;  /* when that was: under the store's lock for tallies */
+	uint64_t  syncs_failed; /* before its first record */
 	uint64_t *dead;         /* a bit an ordinal */
 	uint32_t  live_pages;   /* of payload */
 	uint32_t  live_count;

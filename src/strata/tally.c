@@ -4,12 +4,30 @@
  * A copy that is torn leaves the other, so one is written only when the other has been synced: with
  * both under way a power failure may tear both.
  */
+#include <errno.h>
 #include <string.h>
 
 #include "base/bits.h"
 #include "strata/core.h"
 
 /* --- sync ------------------------------------------------------------------------------------- */
+
+void sync_failed(struct strata *s)
+{
+	os_mutex_lock(&s->lock);
+	s->syncs_failed++;
+	os_mutex_unlock(&s->lock);
+}
+
+uint64_t syncs_failed(struct strata *s)
+{
+	uint64_t count;
+
+	os_mutex_lock(&s->lock);
+	count = s->syncs_failed;
+	os_mutex_unlock(&s->lock);
+	return count;
+}
 
 /* What was stamped before it began is durable. */
 static int sync_stamps(struct strata *s)
@@ -22,7 +40,9 @@ static int sync_stamps(struct strata *s)
 	os_mutex_unlock(&s->lock);
 	rc = os_file_sync(s->fd);
 	os_mutex_lock(&s->lock);
-	if (rc == 0 && stamp > s->stamp_synced)
+	if (rc < 0)
+		s->syncs_failed++;
+	else if (stamp > s->stamp_synced)
 		s->stamp_synced = stamp;
 	os_mutex_unlock(&s->lock);
 	return rc;
@@ -50,9 +70,13 @@ static void put_stamp(struct strata *s, uint64_t *ret_stamp)
 	os_mutex_unlock(&s->lock);
 }
 
-int promise_sync(struct strata *s)
+int promise_sync(struct strata *s, uint64_t failed_before)
 {
-	return s->set.durability == STRATA_NONE ? 0 : sync_stamps(s);
+	int rc = s->set.durability == STRATA_NONE ? 0 : sync_stamps(s);
+
+	if (rc == 0 && s->set.durability != STRATA_NONE && syncs_failed(s) != failed_before)
+		rc = -EIO;
+	return rc;
 }
 
 /* --- tallies ---------------------------------------------------------------------------------- */

@@ -133,6 +133,56 @@ static void a_failed_sync_is_a_failed_put(void **state)
 	ferry_close(ferry);
 }
 
+struct shared_disk {
+	struct quarry  *quarry;
+	struct ferry   *ferry;
+	uint32_t        syncs;
+};
+
+/* The first sync succeeds, but before it another caller's has failed: the kernel told that one alone. */
+static bool fail_of_another(void *ctx, struct os_io *io, int64_t *ret_result)
+{
+	struct shared_disk *const disk = ctx;
+
+	if (io->kind != OS_IO_SYNC)
+		return false;
+	if (++disk->syncs == 1) {
+		ferry_load(disk->ferry, 0, 7, true);
+		ferry_cross(disk->quarry->store, 1, disk->ferry, 1);
+		return false;
+	}
+	*ret_result = -EIO;
+	return true;
+}
+
+static void a_failed_sync_takes_what_was_written_before_it(void **state)
+{
+	struct quarry *const quarry = *state;
+	struct ferry *const   ferry = ferry_open();
+	struct ferry *const   another = ferry_open();
+	int                  by_lane;
+
+	quarry->set.durability = STRATA_PUT;
+	quarry_open(quarry);
+	quarry_put_range(quarry, 0, 2);
+	for (by_lane = 0; by_lane < 2; by_lane++) {
+		struct shared_disk disk = { .quarry = quarry, .ferry = another };
+
+		os_io_hook_set(fail_of_another, &disk);
+		assert_int_equal(by_lane ? ferry_one(quarry->store, ferry, 2, true) : quarry_put(quarry, 2),
+				 KVS_RESULT_FAILED);
+		os_io_hook_set(NULL, NULL);
+		assert_int_equal(another->result[0], KVS_RESULT_FAILED);
+		assert_int_equal(quarry_get(quarry, 2), KVS_RESULT_MISSING);
+		strata_audit(quarry->store);
+	}
+	/* The next ones are promised anew. */
+	quarry_put_range(quarry, 2, 4);
+	quarry_get_range(quarry, 0, 4);
+	ferry_close(another);
+	ferry_close(ferry);
+}
+
 /* Without a promise there is no sync; a segment's records are synced before its summary. */
 static void syncs_are_as_promised(void **state)
 {
@@ -284,6 +334,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_batch_is_synced_together),
 		TEST(a_failed_sync_is_a_failed_put),
+		TEST(a_failed_sync_takes_what_was_written_before_it),
 		TEST(syncs_are_as_promised),
 		TEST(what_is_being_written_is_unknown),
 		TEST(what_is_read_may_go_and_stays_whole),
