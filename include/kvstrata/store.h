@@ -35,7 +35,7 @@ extern "C" {
 #endif
 
 /* The shape of the table below.  A plugin of another number is refused, with both numbers named. */
-#define KVS_STORE_ABI 2u
+#define KVS_STORE_ABI 3u
 
 /* What the store knows of one key after a call. */
 enum kvs_result {
@@ -69,6 +69,7 @@ struct kvs_store_info {
 	uint64_t            moved_objects;   /* written again to make room, since open */
 	uint64_t            refused_budget;  /* puts past the daily write budget, since open */
 	uint64_t            refused_admission; /* first offers, where the second counts, since open */
+	uint64_t            refused_full;    /* puts for which nothing could make room, since open */
 	enum kvs_durability durability;
 	enum kvs_death      death_retires;
 	bool                failures_retire; /* a failed or malformed call has left its spans */

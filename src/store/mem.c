@@ -267,6 +267,7 @@ static void mem_describe(struct kvs_store *store, struct kvs_store_info *ret_inf
 		.object_count = mem->object_count,
 		.evicted_objects = mem->evicted_objects,
 		.corrupt_objects = mem->corrupt_objects,
+		.refused_full = mem->refused_full,
 		.memory_bytes = sizeof(*mem) + mem_index_bytes(mem) +
 				mem->peak_slots * mem->block_bytes,
 		.durability = KVS_DURABILITY_NONE,

@@ -68,6 +68,7 @@ struct mem {
 	uint64_t           object_count;
 	uint64_t           evicted_objects;
 	uint64_t           corrupt_objects;
+	uint64_t           refused_full;
 	uint32_t           peak_slots; /* slots ever written: the highest and all below it */
 };
 

@@ -92,8 +92,10 @@ enum kvs_result mem_claim(struct mem *mem, const struct kvs_key *key, uint32_t *
 		return KVS_RESULT_EXISTS;
 	}
 	slot = take(mem);
-	if (slot == SLOT_NONE)
+	if (slot == SLOT_NONE) {
+		mem->refused_full++;
 		return KVS_RESULT_NO_SPACE;
+	}
 	KVS_ASSERT_CMP(mem->records[slot].pins, ==, 0);
 	KVS_ASSERT_CMP(mem->records[slot].locks, ==, 0);
 	mem->records[slot].key = *key;

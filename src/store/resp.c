@@ -46,8 +46,7 @@ struct resp {
 	uint64_t             block_bytes;
 	struct resp_server   server;
 	struct resp_pool     gets, puts, lookups;
-	_Atomic uint64_t     flight_bytes; /* payload between the store and the server */
-	_Atomic uint64_t     corrupt_objects;
+	struct resp_counts   counts;
 };
 
 static struct resp *resp_of(struct kvs_store *store)
@@ -62,9 +61,11 @@ static void resp_describe(struct kvs_store *store, struct kvs_store_info *ret_in
 				      resp->settings.pipeline * sizeof(struct resp_slot);
 
 	*ret_info = (struct kvs_store_info){
-		/* Relaxed: a count by itself. */
-		.corrupt_objects = atomic_load_explicit(&resp->corrupt_objects,
+		/* Relaxed: each a count by itself. */
+		.corrupt_objects = atomic_load_explicit(&resp->counts.corrupt_objects,
 							memory_order_relaxed),
+		.refused_full = atomic_load_explicit(&resp->counts.refused_full,
+						     memory_order_relaxed),
 		.memory_bytes = sizeof(*resp) + stream_bytes * (resp->gets.count +
 						resp->puts.count + resp->lookups.count),
 		.durability = KVS_DURABILITY_PROCESS,
@@ -231,8 +232,7 @@ static int resp_close(struct kvs_store *store)
 
 static int pool_init(struct resp *resp, struct resp_pool *pool, uint64_t count)
 {
-	return resp_pool_init(pool, &resp->server, (uint32_t)count, &resp->flight_bytes,
-			      &resp->corrupt_objects);
+	return resp_pool_init(pool, &resp->server, (uint32_t)count, &resp->counts);
 }
 
 static int authority_open(struct resp *resp, struct kvs_error *err)

@@ -31,7 +31,8 @@ static uint32_t pending(const struct run *run)
 static bool may_send(const struct run *run)
 {
 	const struct resp_stream *any = run->lease.streams[0];
-	const uint64_t bytes = atomic_load_explicit(any->flight_bytes, memory_order_relaxed);
+	const uint64_t            bytes =
+		atomic_load_explicit(&any->counts->flight_bytes, memory_order_relaxed);
 
 	return !run->batch->span || bytes < run->settings->bytes_in_flight ||
 	       pending(run) < ROWS_ALWAYS;

@@ -63,7 +63,7 @@ static void server_note(struct resp_server *server, int code)
 }
 
 int resp_pool_init(struct resp_pool *pool, struct resp_server *server, uint32_t count,
-		   _Atomic uint64_t *flight_bytes, _Atomic uint64_t *corrupt_objects)
+		   struct resp_counts *counts)
 {
 	*pool = (struct resp_pool){ .server = server };
 	os_mutex_init(&pool->mutex);
@@ -74,7 +74,7 @@ int resp_pool_init(struct resp_pool *pool, struct resp_server *server, uint32_t 
 	for (; pool->count < count; pool->count++) {
 		struct resp_stream *stream = &pool->streams[pool->count];
 
-		if (resp_stream_init(stream, server->settings, flight_bytes, corrupt_objects) < 0)
+		if (resp_stream_init(stream, server->settings, counts) < 0)
 			return -ENOMEM;
 		pool->idle[pool->idle_count++] = stream;
 	}

@@ -49,9 +49,9 @@ void resp_server_init(struct resp_server *server, const struct resp_settings *se
 		      struct tls_authority *authority);
 void resp_server_fini(struct resp_server *server);
 
-/* server and the counters are held until fini.  -ENOMEM. */
+/* server and counts are held until fini.  -ENOMEM. */
 int  resp_pool_init(struct resp_pool *pool, struct resp_server *server, uint32_t count,
-		    _Atomic uint64_t *flight_bytes, _Atomic uint64_t *corrupt_objects);
+		    struct resp_counts *counts);
 /* Nothing is leased.  A zeroed pool is fine. */
 void resp_pool_fini(struct resp_pool *pool);
 

@@ -11,8 +11,14 @@
 /* Answer an object that is there and wrong. */
 static void complete_corrupt(struct resp_stream *stream)
 {
-	atomic_fetch_add_explicit(stream->corrupt_objects, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&stream->counts->corrupt_objects, 1, memory_order_relaxed);
 	resp_stream_complete(stream, KVS_RESULT_CORRUPT);
+}
+
+static void complete_full(struct resp_stream *stream)
+{
+	atomic_fetch_add_explicit(&stream->counts->refused_full, 1, memory_order_relaxed);
+	resp_stream_complete(stream, KVS_RESULT_NO_SPACE);
 }
 
 static void refuse(struct resp_stream *stream, const struct resp_slot *slot)
@@ -22,7 +28,7 @@ static void refuse(struct resp_stream *stream, const struct resp_slot *slot)
 	if (slot->kind == RESP_GET && strncmp(text, "WRONGTYPE", 9) == 0)
 		complete_corrupt(stream);
 	else if (slot->kind == RESP_SET && strncmp(text, "OOM", 3) == 0)
-		resp_stream_complete(stream, KVS_RESULT_NO_SPACE);
+		complete_full(stream);
 	else
 		resp_stream_complete(stream, KVS_RESULT_FAILED);
 }

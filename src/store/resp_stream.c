@@ -9,12 +9,11 @@
 #include <string.h>
 
 int resp_stream_init(struct resp_stream *stream, const struct resp_settings *settings,
-		     _Atomic uint64_t *flight_bytes, _Atomic uint64_t *corrupt_objects)
+		     struct resp_counts *counts)
 {
 	*stream = (struct resp_stream){ .conn = { .fd = -1 },
 					.settings = settings,
-					.flight_bytes = flight_bytes,
-					.corrupt_objects = corrupt_objects,
+					.counts = counts,
 					.depth = (uint32_t)settings->pipeline,
 					.aside_bytes = RESP_READ_MAX };
 	stream->slots = calloc(stream->depth, sizeof(*stream->slots));
@@ -109,7 +108,7 @@ void resp_stream_push(struct resp_stream *stream, enum resp_kind kind, uint32_t 
 	slot->tail_bytes = 0;
 	encode(stream, slot);
 	/* Relaxed: a sum that many threads bound roughly; it orders nothing. */
-	atomic_fetch_add_explicit(stream->flight_bytes, slot->owed, memory_order_relaxed);
+	atomic_fetch_add_explicit(&stream->counts->flight_bytes, slot->owed, memory_order_relaxed);
 	if (stream->pending++ == 0)
 		stream->due_ns = os_now_ns() + stream->settings->timeout_ns;
 	stream->unsent++;
@@ -120,7 +119,7 @@ void resp_stream_repay(struct resp_stream *stream, struct resp_slot *slot, uint6
 	const uint64_t part = bytes < slot->owed ? bytes : slot->owed;
 
 	slot->owed -= part;
-	atomic_fetch_sub_explicit(stream->flight_bytes, part, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&stream->counts->flight_bytes, part, memory_order_relaxed);
 }
 
 void resp_stream_complete(struct resp_stream *stream, enum kvs_result result)

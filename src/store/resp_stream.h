@@ -50,11 +50,17 @@ struct resp_slot {
 	char                  tail[sizeof(struct resp_trailer) + 16];
 };
 
+/* Of all streams of a store. */
+struct resp_counts {
+	_Atomic uint64_t flight_bytes; /* payload between the store and the server */
+	_Atomic uint64_t corrupt_objects;
+	_Atomic uint64_t refused_full; /* puts for which the server had no memory */
+};
+
 struct resp_stream {
 	struct resp_conn            conn;
 	const struct resp_settings *settings;
-	_Atomic uint64_t           *flight_bytes; /* of all streams of the store */
-	_Atomic uint64_t           *corrupt_objects;
+	struct resp_counts         *counts;
 	enum kvs_result            *results; /* of the batch that holds the stream */
 	struct resp_slot           *slots;
 	uint32_t                    depth, first, pending;
@@ -69,9 +75,9 @@ struct resp_stream {
 	uint32_t                    aside_bytes, aside_at, aside_end;
 };
 
-/* settings, flight_bytes and corrupt_objects are held until fini.  -ENOMEM. */
+/* settings and counts are held until fini.  -ENOMEM. */
 int  resp_stream_init(struct resp_stream *stream, const struct resp_settings *settings,
-		      _Atomic uint64_t *flight_bytes, _Atomic uint64_t *corrupt_objects);
+		      struct resp_counts *counts);
 void resp_stream_fini(struct resp_stream *stream);
 
 /* After resp_conn_open(): nothing is in flight. */

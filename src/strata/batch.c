@@ -83,11 +83,16 @@ static int place_waiting(struct strata *s, const void *payload, struct batch *ba
 
 	while ((rc = put_place(s, payload, &batch->group, batch->header, writing)) == -EAGAIN &&
 	       batch->count == 0) {
-		if (os_now_ns() >= until_ns)
-			return KVS_E_FULL;
+		const bool late = os_now_ns() >= until_ns;
+
 		os_mutex_lock(&s->lock);
-		(void)os_cond_wait(&s->written, &s->lock, PLACE_WAIT_NS);
+		if (late)
+			s->counts.refused_full++;
+		else
+			(void)os_cond_wait(&s->written, &s->lock, PLACE_WAIT_NS);
 		os_mutex_unlock(&s->lock);
+		if (late)
+			return KVS_E_FULL;
 	}
 	return rc;
 }

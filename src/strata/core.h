@@ -31,7 +31,7 @@ struct strata_counts {
 	uint64_t evicted;
 	uint64_t corrupt;
 	uint64_t moved;             /* written again when their segment was cleaned */
-	uint64_t refused_full;      /* all is locked, or the disk has no room */
+	uint64_t refused_full;      /* all is locked or being written, or the disk has no room */
 	uint64_t refused_budget;
 	uint64_t refused_admission;
 	uint64_t torn, stale, foreign, damaged; /* by recovery */

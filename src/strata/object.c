@@ -238,7 +238,7 @@ int put_place(struct strata *s, const void *payload, struct group *group, struct
 		if (group->count > 0)
 			return PUT_NEW_GROUP;
 		rc = room_make(s, STREAM_PUTS, record->pages);
-		if (rc == KVS_E_FULL) {
+		if (write_result(rc) == KVS_RESULT_NO_SPACE) {
 			os_mutex_lock(&s->lock);
 			s->counts.refused_full++;
 			os_mutex_unlock(&s->lock);
@@ -294,6 +294,7 @@ enum kvs_result put_end(struct strata *s, const struct writing *writing, int rc)
 		publish(s, writing);
 	else
 		catalog_drop(&s->catalog, writing->entry);
+	s->counts.refused_full += write_result(rc) == KVS_RESULT_NO_SPACE;
 	to_seal = space_written(&s->space, &writing->record, rc == 0);
 	/* Where the device fails once it may fail again: what comes goes elsewhere. */
 	if (write_result(rc) == KVS_RESULT_FAILED && s->space.open[STREAM_PUTS] == segment)

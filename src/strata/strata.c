@@ -280,6 +280,7 @@ void strata_describe(struct kvs_store *store, struct kvs_store_info *ret_info)
 		.moved_objects = s->counts.moved,
 		.refused_budget = s->counts.refused_budget,
 		.refused_admission = s->counts.refused_admission,
+		.refused_full = s->counts.refused_full,
 		.durability = durability_of(s),
 		.failures_retire = true,
 		.verified = s->set.verify,

@@ -83,12 +83,12 @@ static void run_stream(uint8_t choice, const uint8_t *bytes, size_t count, size_
 						 .timeout_ns = 1, .verified = choice >> 7 };
 	struct kvs_key              keys[ROWS];
 	struct resp_stream          stream;
-	_Atomic uint64_t            flight = 0, corrupt = 0;
+	struct resp_counts          counts = { 0 };
 	uint32_t                    i;
 	int                         ends[2];
 
 	memset(ret_outcome, 0, sizeof(*ret_outcome));
-	KVS_ASSERT(resp_stream_init(&stream, &settings, &flight, &corrupt) == 0);
+	KVS_ASSERT(resp_stream_init(&stream, &settings, &counts) == 0);
 	KVS_ASSERT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
 	stream.conn.fd = ends[0];
 	stream.results = ret_outcome->results;
@@ -102,7 +102,7 @@ static void run_stream(uint8_t choice, const uint8_t *bytes, size_t count, size_
 	hear(&stream, ends[1], bytes, cut, ret_outcome);
 	hear(&stream, ends[1], bytes + cut, count - cut, ret_outcome);
 	resp_stream_fail(&stream, KVS_RESULT_FAILED);
-	KVS_ASSERT_CMP(flight, ==, 0);
+	KVS_ASSERT_CMP(counts.flight_bytes, ==, 0);
 	close(ends[1]);
 	resp_stream_fini(&stream);
 }

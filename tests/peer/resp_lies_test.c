@@ -172,6 +172,7 @@ static void each_answer_to_a_put_is_understood(void **state)
 {
 	static const struct answer good[] = { SAYS("+OK\r\n") };
 	struct scripted            scripted;
+	struct kvs_store_info      info;
 	struct rig                 rig;
 	char                       spec[128];
 	size_t                     i;
@@ -189,6 +190,8 @@ static void each_answer_to_a_put_is_understood(void **state)
 		assert_int_equal(rig_put(&rig), 0);
 		rig_expect(&rig, KVS_RESULT_DONE);
 	}
+	rig.store->ops->describe(rig.store, &info);
+	assert_int_equal(info.refused_full, 3);
 	rig_close(&rig);
 	scripted_stop(&scripted);
 }

@@ -342,6 +342,7 @@ static void with_all_slots_locked_a_put_has_no_space(void **state)
 	unlock(1);
 	unlock(3);
 	assert_int_equal(put(3), KVS_RESULT_NO_SPACE);
+	assert_int_equal(described().refused_full, 2);
 	unlock(1);
 	assert_int_equal(put(3), KVS_RESULT_DONE);
 	assert_int_equal(exists(2), KVS_RESULT_DONE);

@@ -139,6 +139,7 @@ static void a_full_disk_makes_a_smaller_store(void **state)
 		expect_small_file(quarry, QUARRY_CAPACITY(segments));
 	}
 	assert_int_equal(refused, 1);
+	assert_int_equal(quarry_info(quarry).refused_full, refused);
 	assert_true(quarry_info(quarry).moved_objects > 0);
 	assert_in_range(quarry_info(quarry).object_count, QUARRY_SLOTS, segments * QUARRY_SLOTS);
 	/* Once there is room again, the next open takes it. */
@@ -146,6 +147,29 @@ static void a_full_disk_makes_a_smaller_store(void **state)
 	quarry_reopen(quarry);
 	quarry_put_range(quarry, 1000, 1000 + BLOCKS - QUARRY_SLOTS);
 	assert_int_equal(quarry_count(quarry, 1000, 1000 + BLOCKS), BLOCKS - QUARRY_SLOTS);
+}
+
+/* A file system that promises no space in advance has none when the payload comes. */
+static bool refuse_payload(void *ctx, struct os_io *io, int64_t *ret_result)
+{
+	(void)ctx;
+	if (io->kind != OS_IO_WRITE || io->bytes != QUARRY_BLOCK)
+		return false;
+	*ret_result = -ENOSPC;
+	return true;
+}
+
+static void a_write_that_finds_no_space_is_a_refusal_and_counted(void **state)
+{
+	struct quarry *const quarry = *state;
+
+	quarry_open(quarry);
+	os_io_hook_set(refuse_payload, NULL);
+	assert_int_equal(quarry_put(quarry, 1), KVS_RESULT_NO_SPACE);
+	os_io_hook_set(NULL, NULL);
+	assert_int_equal(quarry_info(quarry).refused_full, 1);
+	quarry_put_range(quarry, 1, 2);
+	assert_int_equal(quarry_info(quarry).refused_full, 1);
 }
 
 static void the_number_of_objects_has_a_limit(void **state)
@@ -167,6 +191,7 @@ static void the_number_of_objects_has_a_limit(void **state)
 	for (i = 0; i < 3; i++)
 		(void)quarry_lock(quarry, (uint32_t[]){ 0, 2, 3 }[i]);
 	assert_int_equal(quarry_put(quarry, 4), KVS_RESULT_NO_SPACE);
+	assert_int_equal(quarry_info(quarry).refused_full, 1);
 	quarry_unlock(quarry, 2);
 	assert_int_equal(quarry_put(quarry, 4), KVS_RESULT_DONE);
 	assert_int_equal(quarry_exists(quarry, 2), KVS_RESULT_MISSING);
@@ -324,11 +349,6 @@ static void what_is_locked_stays_and_moves(void **state)
 	assert_int_equal(quarry_count(quarry, 0, 11), 0);
 }
 
-static uint64_t refused_for_room(const struct quarry *quarry)
-{
-	return strata_of(quarry->store)->counts.refused_full;
-}
-
 static void with_everything_locked_puts_are_refused_and_counted(void **state)
 {
 	struct quarry *const quarry = *state;
@@ -348,7 +368,7 @@ static void with_everything_locked_puts_are_refused_and_counted(void **state)
 	}
 	/* What cleaning writes together takes less room. */
 	assert_in_range(locked, BLOCKS - QUARRY_SLOTS, (SEGMENTS - 1) * QUARRY_SLOTS_TOGETHER);
-	assert_int_equal(refused_for_room(quarry), refused);
+	assert_int_equal(quarry_info(quarry).refused_full, refused);
 	assert_int_equal(quarry_info(quarry).evicted_objects, 0);
 	strata_audit(quarry->store);
 	quarry_get_range(quarry, 0, locked);
@@ -459,6 +479,7 @@ int main(void)
 		TEST(X5_the_capacity_is_never_exceeded),
 		TEST(a_segment_takes_space_when_it_is_first_used),
 		TEST(a_full_disk_makes_a_smaller_store),
+		TEST(a_write_that_finds_no_space_is_a_refusal_and_counted),
 		TEST(the_number_of_objects_has_a_limit),
 		TEST(a_lower_limit_of_objects_keeps_the_youngest),
 		TEST(what_nobody_used_goes_in_the_order_it_came),
