@@ -37,6 +37,25 @@ static void gather_reasons(const struct replay *replay, struct figures *figures)
 	}
 }
 
+static void gather_store(const struct replay *replay, struct figures *figures)
+{
+	const struct exec_stats *const exec = &figures->exec;
+
+	exec_stats(replay->exec, &figures->exec);
+	replay->store->ops->describe(replay->store, &figures->store);
+	figures->put_gb_s = gb_s(exec->moved.put_bytes, exec->busy_ns[EXEC_PUT]);
+	figures->get_gb_s = gb_s(exec->moved.get_bytes, exec->busy_ns[EXEC_GET]);
+}
+
+static void gather_refusals(struct figures *figures)
+{
+	const struct kvs_store_info *const store = &figures->store;
+
+	add(figures->refusals, &figures->refusal_count, "budget", store->refused_budget);
+	add(figures->refusals, &figures->refusal_count, "admission", store->refused_admission);
+	add(figures->refusals, &figures->refusal_count, "full", store->refused_full);
+}
+
 void figures_gather(const struct replay *replay, struct figures *ret_figures)
 {
 	struct figures figures = {
@@ -47,13 +66,8 @@ void figures_gather(const struct replay *replay, struct figures *ret_figures)
 	};
 
 	gather_reasons(replay, &figures);
-	if (replay->exec) {
-		exec_stats(replay->exec, &figures.exec);
-		replay->store->ops->describe(replay->store, &figures.store);
-		figures.put_gb_s = gb_s(figures.exec.moved.put_bytes,
-					figures.exec.busy_ns[EXEC_PUT]);
-		figures.get_gb_s = gb_s(figures.exec.moved.get_bytes,
-					figures.exec.busy_ns[EXEC_GET]);
-	}
+	if (replay->exec)
+		gather_store(replay, &figures);
+	gather_refusals(&figures);
 	*ret_figures = figures;
 }

@@ -5,7 +5,7 @@
 
 #include "app/replay.h"
 
-/* Why requests went without the store, and how blocks were dropped, each with its count. */
+/* Why requests went without the store, how blocks were dropped, and why the store took none. */
 #define FIGURES_REASONS_MAX 16
 
 struct figure {
@@ -18,6 +18,8 @@ struct figures {
 	uint32_t                fallback_count;
 	struct figure           drops[FIGURES_REASONS_MAX];
 	uint32_t                drop_count;
+	struct figure           refusals[FIGURES_REASONS_MAX];
+	uint32_t                refusal_count;
 	struct exec_stats       exec;
 	struct kvs_store_info   store;
 	double                  put_gb_s; /* 10^9 bytes a second while a put was running; 0 when none was */

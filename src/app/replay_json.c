@@ -51,18 +51,40 @@ static json_t *reasons(const struct figure *figures, uint32_t count)
 	return object;
 }
 
-static json_t *store(const struct figures *figures)
+/* What the executor saw of the store. */
+static void set_moved(json_t *object, const struct figures *figures)
 {
 	const struct exec_moved *const moved = &figures->exec.moved;
 
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:I, s:I, s:I}", "puts",
-			 (json_int_t)moved->put_keys, "puts_new", (json_int_t)moved->put_new_keys,
-			 "gets", (json_int_t)moved->get_keys, "put_bytes",
-			 (json_int_t)moved->put_bytes, "get_bytes", (json_int_t)moved->get_bytes,
-			 "put_gb_s", figures->put_gb_s, "get_gb_s", figures->get_gb_s, "corrupt",
-			 (json_int_t)moved->corrupt_keys, "capacity_bytes",
-			 (json_int_t)figures->store.capacity_bytes, "used_bytes",
-			 (json_int_t)figures->store.used_bytes);
+	json_object_set_new(object, "puts", integer(moved->put_keys));
+	json_object_set_new(object, "puts_new", integer(moved->put_new_keys));
+	json_object_set_new(object, "gets", integer(moved->get_keys));
+	json_object_set_new(object, "put_bytes", integer(moved->put_bytes));
+	json_object_set_new(object, "get_bytes", integer(moved->get_bytes));
+	json_object_set_new(object, "put_gb_s", json_real(figures->put_gb_s));
+	json_object_set_new(object, "get_gb_s", json_real(figures->get_gb_s));
+	json_object_set_new(object, "corrupt", integer(moved->corrupt_keys));
+}
+
+/* What the store says of itself. */
+static void set_described(json_t *object, const struct kvs_store_info *info)
+{
+	json_object_set_new(object, "capacity_bytes", integer(info->capacity_bytes));
+	json_object_set_new(object, "used_bytes", integer(info->used_bytes));
+	json_object_set_new(object, "written_bytes", integer(info->written_bytes));
+	json_object_set_new(object, "moved_objects", integer(info->moved_objects));
+	json_object_set_new(object, "refused_budget", integer(info->refused_budget));
+	json_object_set_new(object, "refused_admission", integer(info->refused_admission));
+	json_object_set_new(object, "refused_full", integer(info->refused_full));
+}
+
+static json_t *store(const struct figures *figures)
+{
+	json_t *const object = json_object();
+
+	set_moved(object, figures);
+	set_described(object, &figures->store);
+	return object;
 }
 
 static json_t *whole(const struct replay *replay, const struct figures *figures)

@@ -34,17 +34,28 @@ static int labelled(struct metrics *metrics, const char *name, const char *label
 	return rc;
 }
 
-static int fill(struct metrics *metrics, const struct replay *replay, const struct figures *figures,
-		struct kvs_error *err)
+struct row {
+	const char *name, *help;
+	uint64_t    value;
+};
+
+static int counters(struct metrics *metrics, const struct row *rows, size_t count,
+		    struct kvs_error *err)
 {
-	const struct replay_totals *const totals = &replay->totals;
-	const struct exec_moved *const    moved = &figures->exec.moved;
-	struct figure                     origins[ORIGIN_COUNT];
-	const struct {
-		const char *name, *help;
-		uint64_t    value;
-	} counters[] = {
-		{ "kvstrata_requests_total", "Requests served.", totals->requests },
+	size_t i;
+	int    rc = 0;
+
+	for (i = 0; rc == 0 && i < count; i++)
+		rc = counter(metrics, rows[i].name, NULL, rows[i].help, rows[i].value, err);
+	return rc;
+}
+
+/* --- each concept's own ----------------------------------------------------------------------- */
+
+static int fill_moved(struct metrics *metrics, const struct exec_moved *moved,
+		      struct kvs_error *err)
+{
+	const struct row rows[] = {
 		{ "kvstrata_put_keys_total", "Keys stored or found there already by a put.",
 		  moved->put_keys },
 		{ "kvstrata_put_new_keys_total", "Keys newly written.", moved->put_new_keys },
@@ -54,42 +65,92 @@ static int fill(struct metrics *metrics, const struct replay *replay, const stru
 		{ "kvstrata_get_bytes_total", "Payload of those.", moved->get_bytes },
 		{ "kvstrata_corrupt_keys_total", "Keys whose stored bytes failed verification.",
 		  moved->corrupt_keys },
+	};
+
+	return counters(metrics, rows, ARRAY_COUNT(rows), err);
+}
+
+static int fill_store(struct metrics *metrics, const struct figures *figures,
+		      struct kvs_error *err)
+{
+	const struct row rows[] = {
+		{ "kvstrata_store_written_bytes_total",
+		  "Bytes the store wrote to its medium in its life; 0 when it does not know.",
+		  figures->store.written_bytes },
+		{ "kvstrata_store_moved_objects_total",
+		  "Objects the store wrote again to make room.", figures->store.moved_objects },
+	};
+	const int rc = counters(metrics, rows, ARRAY_COUNT(rows), err);
+
+	return rc < 0 ? rc
+		      : labelled(metrics, "kvstrata_store_refused_puts_total", "reason",
+				 "Puts the store refused.", figures->refusals,
+				 figures->refusal_count, err);
+}
+
+static int fill_engine(struct metrics *metrics, const struct replay *replay, struct kvs_error *err)
+{
+	const struct row rows[] = {
 		{ "kvstrata_rows_checked_total", "KV rows the reference engine checked.",
 		  replay->engine.rows_checked },
 		{ "kvstrata_wrong_bytes_total", "Bytes of them that were wrong.",
 		  replay->engine.wrong_bytes },
 	};
-	int    rc = 0;
-	size_t i;
 
-	for (i = 0; rc == 0 && i < ARRAY_COUNT(counters); i++) {
-		rc = counter(metrics, counters[i].name, NULL, counters[i].help, counters[i].value,
-			     err);
-	}
+	return counters(metrics, rows, ARRAY_COUNT(rows), err);
+}
+
+static int fill_prompts(struct metrics *metrics, const struct replay_totals *totals,
+			struct kvs_error *err)
+{
+	struct figure origins[ORIGIN_COUNT];
+	int           i, rc;
+
 	for (i = 0; i < ORIGIN_COUNT; i++)
 		origins[i] = (struct figure){ origin_names[i], totals->origin_blocks[i] };
-	if (rc == 0) {
-		rc = labelled(metrics, "kvstrata_prompt_blocks_total", "origin",
-			      "Blocks of prompts by where they came from.", origins, ORIGIN_COUNT,
-			      err);
-	}
-	if (rc == 0) {
-		rc = labelled(metrics, "kvstrata_fallbacks_total", "reason",
-			      "Requests that went on without the store.", figures->fallbacks,
-			      figures->fallback_count, err);
-	}
-	if (rc == 0) {
-		rc = labelled(metrics, "kvstrata_dropped_backup_keys_total", "reason",
-			      "Computed blocks that did not reach the store, by occurrence.",
-			      figures->drops, figures->drop_count, err);
-	}
+	rc = counter(metrics, "kvstrata_requests_total", NULL, "Requests served.",
+		     totals->requests, err);
+	return rc < 0 ? rc
+		      : labelled(metrics, "kvstrata_prompt_blocks_total", "origin",
+				 "Blocks of prompts by where they came from.", origins,
+				 ORIGIN_COUNT, err);
+}
+
+static int fill_reasons(struct metrics *metrics, const struct figures *figures,
+			struct kvs_error *err)
+{
+	const int rc = labelled(metrics, "kvstrata_fallbacks_total", "reason",
+				"Requests that went on without the store.", figures->fallbacks,
+				figures->fallback_count, err);
+
+	return rc < 0 ? rc
+		      : labelled(metrics, "kvstrata_dropped_backup_keys_total", "reason",
+				 "Computed blocks that did not reach the store, by occurrence.",
+				 figures->drops, figures->drop_count, err);
+}
+
+static int fill(struct metrics *metrics, const struct replay *replay, const struct figures *figures,
+		struct kvs_error *err)
+{
+	int rc = fill_prompts(metrics, &replay->totals, err);
+
+	if (rc == 0)
+		rc = fill_moved(metrics, &figures->exec.moved, err);
+	if (rc == 0)
+		rc = fill_store(metrics, figures, err);
+	if (rc == 0)
+		rc = fill_engine(metrics, replay, err);
+	if (rc == 0)
+		rc = fill_reasons(metrics, figures, err);
 	if (rc == 0) {
 		rc = metrics_histogram(metrics, "kvstrata_restore_seconds",
 				       "Query to ready, of reads that brought something.", 1e-9,
-				       &totals->restore_ns, err);
+				       &replay->totals.restore_ns, err);
 	}
 	return rc;
 }
+
+/* --- the file --------------------------------------------------------------------------------- */
 
 static int write_text(const char *path, const char *text, size_t length, struct kvs_error *err)
 {

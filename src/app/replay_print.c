@@ -62,6 +62,18 @@ static void print_way(const char *way, uint64_t bytes, double gb_s)
 		printf("  %-16s  %12s  %7.2f GB/s\n", way, units_format_size(bytes, size), gb_s);
 }
 
+/* What the drive bears; a store that does not know, or has no drive, has no such line. */
+static void print_wear(const struct kvs_store_info *store)
+{
+	char written[UNITS_TEXT_BYTES], moved[UNITS_TEXT_BYTES];
+
+	if (store->written_bytes == 0)
+		return;
+	printf("  store wrote %s in its life; moved %s objects in this run to make room\n",
+	       units_format_size(store->written_bytes, written),
+	       units_format_count(store->moved_objects, moved));
+}
+
 static void print_moves(const struct replay *replay, const struct figures *figures)
 {
 	const struct exec_moved *const moved = &figures->exec.moved;
@@ -81,6 +93,7 @@ static void print_moves(const struct replay *replay, const struct figures *figur
 	       units_format_count(moved->get_keys, gets), moved->corrupt_keys,
 	       units_format_size(figures->store.used_bytes, used),
 	       units_format_size(figures->store.capacity_bytes, capacity));
+	print_wear(&figures->store);
 }
 
 static void print_ttft(const char *name, const struct histogram *ns)
@@ -160,6 +173,10 @@ void replay_print(const struct replay *replay)
 			      figures.fallback_count);
 	}
 	print_reasons("blocks not kept, by reason: ", figures.drops, figures.drop_count);
+	if (replay->store) {
+		print_reasons("puts refused, by reason:    ", figures.refusals,
+			      figures.refusal_count);
+	}
 	printf("rows checked: %s, wrong bytes: %" PRIu64 "\n",
 	       units_format_count(replay->engine.rows_checked, rows), replay->engine.wrong_bytes);
 	print_memory(replay, &figures);

@@ -314,6 +314,7 @@ def check_full_disk(mount):
     figures = json.loads(done.stdout)
     tap.equal((figures["requests"], figures["wrong_bytes"]), (150, 0))
     assert figures["drops"]["no_space"] > 0, figures["drops"]
+    tap.equal(figures["store"]["refused_full"], figures["drops"]["no_space"])
     assert figures["origin"]["store"]["blocks"] > 0, figures["origin"]
 
 

@@ -20,7 +20,9 @@ SMALL = ["--limit", "120", "--device-blocks", "128", "--host-blocks", "96", "--d
 
 FIGURES = {"requests", "blocks", "tokens", "origin", "rows_checked", "wrong_bytes", "store", "restore_ms",
            "ttft_model_ms", "fallbacks", "seconds", "seed"}
-STORE = {"puts", "puts_new", "gets", "put_bytes", "get_bytes", "put_gb_s", "get_gb_s"}
+REFUSALS = ["budget", "admission", "full"]
+STORE = {"puts", "puts_new", "gets", "put_bytes", "get_bytes", "put_gb_s", "get_gb_s", "written_bytes",
+         "moved_objects", *(f"refused_{reason}" for reason in REFUSALS)}
 
 suite = tap.Suite()
 
@@ -95,6 +97,12 @@ def key_paths(value):
     return set(value).union(*map(key_paths, value.values()))
 
 
+def check_explained(names):
+    text = pathlib.Path(os.environ["KVSTRATA_SOURCE"], "docs/replay.md").read_text(encoding="utf-8")
+    missing = [name for name in sorted(names) if f"`{name}`" not in text]
+    assert not missing, f"docs/replay.md does not explain {missing}"
+
+
 @suite.test
 def the_json_report_has_the_promised_keys_and_the_docs_explain_each():
     figures = replays.report("--limit", 3)
@@ -106,9 +114,7 @@ def the_json_report_has_the_promised_keys_and_the_docs_explain_each():
     tap.equal(list(figures["restore_ms"]), ["p50", "p90", "p99"])
     for way in ("with_store", "recompute"):
         tap.equal(list(figures["ttft_model_ms"][way]), ["mean", "p50", "p99"])
-    text = pathlib.Path(os.environ["KVSTRATA_SOURCE"], "docs/replay.md").read_text(encoding="utf-8")
-    missing = [key for key in sorted(key_paths(figures)) if f"`{key}`" not in text]
-    assert not missing, f"docs/replay.md does not explain {missing}"
+    check_explained(key_paths(figures))
 
 
 @suite.test
@@ -274,6 +280,7 @@ def X6_metrics_are_prometheus_text_and_agree_with_the_json():
     text = path.read_text()
     assert text.endswith("\n")
     samples = parse_metrics(text)
+    check_explained({re.sub(r"(_sum|_count)?(\{.*)?$", "", name) for name in samples})
     store = figures["store"]
     expected = {"kvstrata_requests_total": figures["requests"],
                 "kvstrata_put_keys_total": store["puts"], "kvstrata_put_new_keys_total": store["puts_new"],
@@ -291,6 +298,58 @@ def X6_metrics_are_prometheus_text_and_agree_with_the_json():
         expected[f'kvstrata_dropped_backup_keys_total{{reason="{reason}"}}'] = count
     tap.equal({name: samples.get(name) for name in expected}, expected)
     assert samples["kvstrata_restore_seconds_count"] > 0, samples
+
+
+# What the store refuses and rewrites
+
+
+def store_samples(figures):
+    store = figures["store"]
+    samples = {f'kvstrata_store_refused_puts_total{{reason="{reason}"}}': store[f"refused_{reason}"]
+               for reason in REFUSALS}
+    return {**samples, "kvstrata_store_moved_objects_total": store["moved_objects"],
+            "kvstrata_store_written_bytes_total": store["written_bytes"]}
+
+
+def report_with_metrics(spec):
+    path = folder / "store-metrics"
+    figures = replays.report(*SMALL, "--store", spec, "--metrics", path)
+    samples = parse_metrics(path.read_text())
+    tap.equal({name: count for name, count in samples.items() if "_store_" in name}, store_samples(figures))
+    check_bytes(figures)
+    return figures
+
+
+def check_refusals(reason, option):
+    """Whatever the store took no block for is counted once, under that reason alone."""
+    figures = report_with_metrics(strata(reason, option))
+    refused = {reason: figures["store"][f"refused_{reason}"] for reason in REFUSALS}
+    tap.equal(refused, {**dict.fromkeys(REFUSALS, 0), reason: figures["drops"]["no_space"]})
+    assert refused[reason] > 0, refused
+    page = check_page(*SMALL, "--store", strata(f"{reason}-page", option))
+    assert re.search(rf"^puts refused, by reason: +{reason} [\d,]+$", page, re.MULTILINE), page
+
+
+@suite.test
+def puts_past_the_write_budget_are_reported():
+    check_refusals("budget", "&write_budget=4MiB")
+
+
+@suite.test
+def puts_that_admission_refuses_are_reported():
+    check_refusals("admission", "&admit=second")
+
+
+@suite.test
+def what_a_small_store_rewrites_is_reported():
+    """A store that cleans writes more than its puts; one with room for all moves and refuses nothing."""
+    store = report_with_metrics(f"strata:{folder / 'cleaned'}?capacity=16MiB")["store"]
+    assert store["moved_objects"] > 0, store
+    assert store["written_bytes"] > store["put_bytes"] + store["moved_objects"] * 64 * 1024, store
+    page = check_page(*SMALL, "--store", strata("roomy"))
+    assert re.search(r"^  store wrote [\d.]+ MiB in its life; moved 0 objects ", page, re.MULTILINE), page
+    tap.contains(page, "puts refused, by reason:     none\n")
+    assert "in its life" not in check_page(*SMALL, "--store", "mem:256MiB")
 
 
 with tempfile.TemporaryDirectory() as folder_name:
