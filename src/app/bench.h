@@ -14,6 +14,10 @@
 /* A bound on --runs, so that figures of all runs fit beside each other. */
 #define BENCH_RUNS_MAX 101
 
+/* Of --bytes: how many sizes a list may have, and the largest. */
+#define BENCH_SIZES_MAX 8u
+#define BENCH_BYTES_MAX (UINT64_C(64) << 20)
+
 extern const struct app_command bench_exec_command;
 extern const struct app_command bench_open_command;
 extern const struct app_command bench_resp_command;
@@ -21,5 +25,13 @@ extern const struct app_command bench_store_command;
 
 /* The middle one of count figures, which it sorts; count >= 1. */
 double bench_median(double *figures, uint32_t count);
+
+/**
+ * Read the sizes of --bytes, "64KiB,1MiB": at most BENCH_SIZES_MAX.
+ *
+ * Errors  KVS_E_INVALID  one is no multiple of 4 KiB up to BENCH_BYTES_MAX, or they are too many.
+ */
+int bench_read_sizes(const char *list, uint64_t *ret_sizes, uint32_t *ret_count,
+		     struct kvs_error *err);
 
 #endif

@@ -27,8 +27,7 @@
 #define OBJECTS_BYTES (UINT64_C(64) << 20)
 #define MOVED_BYTES (UINT64_C(256) << 20)
 #define ROUNDS (MOVED_BYTES / OBJECTS_BYTES)
-
-#define CASES_MAX 8u
+_Static_assert(BENCH_BYTES_MAX <= OBJECTS_BYTES, "there is an object of every size");
 
 /* Room for a trailer, as in the Host arena, and for alignment. */
 #define TRAILER_BYTES 4096u
@@ -300,35 +299,6 @@ static int bench_resp(const struct settings *set, struct row *rows, uint32_t cou
 
 /* --- the command ------------------------------------------------------------------------------ */
 
-/* "64KiB,1MiB". */
-static int read_sizes(const char *list, struct row *ret_rows, uint32_t *ret_count,
-		      struct kvs_error *err)
-{
-	uint32_t count = 0;
-
-	while (*list) {
-		const size_t length = strcspn(list, ",");
-		char         text[32];
-		uint64_t     bytes = 0;
-
-		snprintf(text, sizeof(text), "%.*s", (int)(length < 31 ? length : 31), list);
-		if (units_size(text, &bytes) < 0 || bytes < 4096 || bytes > OBJECTS_BYTES ||
-		    bytes % 4096 != 0) {
-			return err_set(err, KVS_E_INVALID,
-				       "--bytes: \"%s\" is not a multiple of 4 KiB up to 64 MiB",
-				       text);
-		}
-		if (count == CASES_MAX) {
-			return err_set(err, KVS_E_INVALID, "--bytes: more than %u sizes",
-				       CASES_MAX);
-		}
-		ret_rows[count++] = (struct row){ .bytes = bytes };
-		list += length + (list[length] == ',');
-	}
-	*ret_count = count;
-	return 0;
-}
-
 static const struct conf_option options[] = {
 	{ OPTION(settings, server), .type = CONF_TEXT, .metavar = "HOST:PORT",
 	  .help = "a server that runs; keys of ours and of redis-benchmark are written there" },
@@ -347,15 +317,18 @@ static const struct conf_option options[] = {
 static int run(int argc, char **argv)
 {
 	struct settings  set = { 0 };
-	struct row       rows[CASES_MAX];
+	uint64_t         sizes[BENCH_SIZES_MAX];
+	struct row       rows[BENCH_SIZES_MAX];
 	struct kvs_error err;
 	struct conf     *conf;
-	uint32_t         count = 0;
+	uint32_t         count = 0, i;
 	int              rc, status = app_configure(&bench_resp_command, argc, argv, &set, &conf);
 
 	if (status != APP_DONE)
 		return status;
-	rc = read_sizes(set.bytes, rows, &count, &err);
+	rc = bench_read_sizes(set.bytes, sizes, &count, &err);
+	for (i = 0; i < count; i++)
+		rows[i] = (struct row){ .bytes = sizes[i] };
 	if (rc == 0)
 		rc = bench_resp(&set, rows, count, &err);
 	if (rc < 0)

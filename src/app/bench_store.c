@@ -2,11 +2,6 @@
 /* `kvstrata bench store`: a strata file beside fio, on one file system in one invocation. */
 #include "app/bench_store.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "app/bench_pass.h"
 #include "base/prng.h"
 #include "base/units.h"
@@ -16,35 +11,6 @@
 #define COLD_BYTES (UINT64_C(256) << 20)
 
 /* --- what is asked for ------------------------------------------------------------------------ */
-
-/* "64KiB,1MiB". */
-static int read_sizes(const char *list, struct bench_store_row *ret_rows, uint32_t *ret_count,
-		      struct kvs_error *err)
-{
-	uint32_t count = 0;
-
-	while (*list) {
-		const size_t length = strcspn(list, ",");
-		char         text[32];
-		uint64_t     bytes = 0;
-
-		snprintf(text, sizeof(text), "%.*s", (int)(length < 31 ? length : 31), list);
-		if (units_size(text, &bytes) < 0 || bytes < 4096 || bytes > UINT64_C(64) << 20 ||
-		    bytes % 4096 != 0) {
-			return err_set(err, KVS_E_INVALID,
-				       "--bytes: \"%s\" is not a multiple of 4 KiB up to 64 MiB",
-				       text);
-		}
-		if (count == BENCH_STORE_SIZES_MAX) {
-			return err_set(err, KVS_E_INVALID, "--bytes: more than %u sizes",
-				       BENCH_STORE_SIZES_MAX);
-		}
-		ret_rows[count++] = (struct bench_store_row){ .bytes = bytes };
-		list += length + (list[length] == ',');
-	}
-	*ret_count = count;
-	return 0;
-}
 
 /* Two transfers a pass are the least that two jobs of fio can share. */
 static int check_moved(const struct bench_store_settings *set, const struct bench_store_row *row,
@@ -153,16 +119,19 @@ static int run(int argc, char **argv)
 	struct bench_store_settings set = { 0 };
 	/* What is in doubt at the end stays reachable for the life of the process. */
 	static struct bench_store bench;
-	struct bench_store_row    rows[BENCH_STORE_SIZES_MAX];
+	uint64_t                  sizes[BENCH_SIZES_MAX];
+	struct bench_store_row    rows[BENCH_SIZES_MAX];
 	struct kvs_error          err;
 	struct conf              *conf;
-	uint32_t                  count = 0;
+	uint32_t                  count = 0, i;
 	int rc, status = app_configure(&bench_store_command, argc, argv, &set, &conf);
 
 	if (status != APP_DONE)
 		return status;
 	bench.set = &set;
-	rc = read_sizes(set.bytes, rows, &count, &err);
+	rc = bench_read_sizes(set.bytes, sizes, &count, &err);
+	for (i = 0; i < count; i++)
+		rows[i] = (struct bench_store_row){ .bytes = sizes[i] };
 	if (rc == 0)
 		rc = bench_store(&bench, rows, count, &err);
 	if (rc < 0)

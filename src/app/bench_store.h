@@ -11,8 +11,6 @@
 #include "app/bench_place.h"
 #include "app/bench_watch.h"
 
-#define BENCH_STORE_SIZES_MAX 8u
-
 /* Objects of one size are at most so many bytes under way unless --depth says how many. */
 #define BENCH_STORE_WINDOW_BYTES (UINT64_C(512) << 20)
 #define BENCH_STORE_DEPTH 256u

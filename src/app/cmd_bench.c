@@ -2,7 +2,11 @@
 /* `kvstrata bench NAME`: the table of benches, and what they share. */
 #include "app/bench.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
 
 static const struct app_command *const benches[] = {
 	&bench_exec_command,
@@ -25,6 +29,47 @@ double bench_median(double *figures, uint32_t count)
 	qsort(figures, count, sizeof(*figures), compare);
 	return count % 2 ? figures[count / 2]
 			 : (figures[count / 2 - 1] + figures[count / 2]) / 2;
+}
+
+static int read_size(const char *text, uint64_t *ret_bytes, struct kvs_error *err)
+{
+	uint64_t bytes;
+
+	if (units_size(text, &bytes) < 0 || bytes < 4096 || bytes > BENCH_BYTES_MAX ||
+	    bytes % 4096 != 0) {
+		return err_set(err, KVS_E_INVALID,
+			       "--bytes: \"%s\" is not a multiple of 4 KiB up to 64 MiB", text);
+	}
+	*ret_bytes = bytes;
+	return 0;
+}
+
+int bench_read_sizes(const char *list, uint64_t *ret_sizes, uint32_t *ret_count,
+		     struct kvs_error *err)
+{
+	uint64_t sizes[BENCH_SIZES_MAX];
+	uint32_t count = 0;
+
+	while (*list) {
+		const size_t length = strcspn(list, ",");
+		char         text[32];
+		uint64_t     bytes = 0;
+		int          rc;
+
+		snprintf(text, sizeof(text), "%.*s", (int)(length < 31 ? length : 31), list);
+		rc = read_size(text, &bytes, err);
+		if (rc < 0)
+			return rc;
+		if (count == BENCH_SIZES_MAX) {
+			return err_set(err, KVS_E_INVALID, "--bytes: more than %u sizes",
+				       BENCH_SIZES_MAX);
+		}
+		sizes[count++] = bytes;
+		list += length + (list[length] == ',');
+	}
+	memcpy(ret_sizes, sizes, count * sizeof(*sizes));
+	*ret_count = count;
+	return 0;
 }
 
 static int run(int argc, char **argv)
