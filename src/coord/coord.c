@@ -64,7 +64,7 @@ int coord_admit(struct coord *coord, const struct kvs_key *keys, uint32_t key_co
 	/* The hits themselves must not count as room: pinning them takes them out of it. */
 	for (i = 0; i < hit.device_end; i++) {
 		table[i] = stratum_find(&coord->device, &keys[i]);
-		idle_hits += pool_refs(&coord->device.pool, table[i]) == 1;
+		idle_hits += stratum_refs(&coord->device, table[i]) == 1;
 	}
 	if (stratum_room(&coord->device) - idle_hits < page_count - hit.device_end)
 		return KVS_E_FULL;

@@ -10,6 +10,9 @@
  * A published block with that one reference only is *idle*: it may be evicted.  Whoever pins it
  * keeps it.
  *
+ * Blocks here are numbers from 0, those of the pool from 1.  A stratum may be closed while blocks are
+ * held: what is quarantined has no other end.
+ *
  * Threads  The cache thread only.  Nothing allocates after open.
  */
 #ifndef COORD_STRATUM_H
@@ -25,7 +28,7 @@
 
 struct stratum {
 	enum stratum_id      id;
-	struct pool          pool;
+	struct pool         *pool;       /* one group, a block a parent */
 	struct evict        *order;      /* of the published blocks */
 	struct prefix_index *index;      /* shared with the other stratum */
 	uint32_t            *entry;      /* block -> index entry; SLOT_NONE while not published */
@@ -46,6 +49,9 @@ uint32_t stratum_acquire(struct stratum *stratum);
 
 void stratum_pin(struct stratum *stratum, uint32_t block);
 void stratum_unpin(struct stratum *stratum, uint32_t block);
+
+/* References to a block, the index's included; 0 when it is free. */
+uint32_t stratum_refs(const struct stratum *stratum, uint32_t block);
 
 /*
  * Put a private block under its key; the caller keeps its reference.  Returns the block that holds

@@ -128,8 +128,8 @@ static void audit_pair(const struct tier *tier, const struct tier_ticket *ticket
 {
 	const struct stratum *const host = &tier->coord->host;
 
-	KVS_ASSERT_CMP(pool_refs(&host->pool, pair->host_block), >, 0);
-	KVS_ASSERT_CMP(pool_refs(&tier->coord->device.pool, pair->device_block), >, 0);
+	KVS_ASSERT_CMP(stratum_refs(host, pair->host_block), >, 0);
+	KVS_ASSERT_CMP(stratum_refs(&tier->coord->device, pair->device_block), >, 0);
 	if (ticket->kind == TIER_SAVE) {
 		KVS_ASSERT_CMP(pair->page, <, ticket->key_count);
 		KVS_ASSERT(!stratum_published(host, pair->host_block));

@@ -58,7 +58,7 @@ void rig_audit(struct rig *rig)
 	transfer_audit(&rig->transfer);
 	coord_audit(&rig->coord);
 	for (block = 0; block < rig->part.block_count; block++) {
-		KVS_ASSERT_CMP(pool_refs(&host->pool, block), ==,
+		KVS_ASSERT_CMP(stratum_refs(host, block), ==,
 			       stratum_published(host, block) + ticket_refs(rig, block) +
 				       rig->pins[block]);
 	}

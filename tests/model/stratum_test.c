@@ -166,14 +166,14 @@ static void compare(struct world *world, enum stratum_id id)
 	uint32_t                  i;
 
 	stratum_audit(stratum);
-	pool_audit(&stratum->pool);
+	pool_audit(stratum->pool);
 	KVS_ASSERT_CMP(stratum_room(stratum), ==, model_room(model));
 	KVS_ASSERT_CMP(stratum->evicted, ==, model->evicted);
 	for (i = 0; i < BLOCKS; i++) {
 		const bool published = model->key[i] != NO_KEY;
 
 		KVS_ASSERT_CMP(stratum_published(stratum, i), ==, published);
-		KVS_ASSERT_CMP(pool_refs(&stratum->pool, i), ==, model->refs[i] + published);
+		KVS_ASSERT_CMP(stratum_refs(stratum, i), ==, model->refs[i] + published);
 	}
 	for (i = 0; i < KEYS; i++)
 		KVS_ASSERT_CMP(stratum_find(stratum, &world->keys[i]), ==, model_find(model, i));

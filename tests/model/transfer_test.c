@@ -105,7 +105,7 @@ static void check_blocks(struct world *world, const struct flight *flight, uint3
 			continue;
 		}
 		KVS_ASSERT(!stratum_published(host, block));
-		KVS_ASSERT_CMP(pool_refs(&host->pool, block), ==, 1);
+		KVS_ASSERT_CMP(stratum_refs(host, block), ==, 1);
 		KVS_ASSERT_CMP(++owners[block], ==, 1);
 	}
 }

@@ -180,9 +180,9 @@ static void check_host_pins(struct sim *sim)
 	for (i = 0; i < sim->host.block_count; i++) {
 		const uint32_t expected = refs[i] + stratum_published(host, i);
 
-		if (pool_refs(&host->pool, i) != expected) {
+		if (stratum_refs(host, i) != expected) {
 			FAIL("one-state", "host block %u has %u pins; its holders have %u", i,
-			     pool_refs(&host->pool, i), expected);
+			     stratum_refs(host, i), expected);
 		}
 	}
 }
@@ -208,7 +208,7 @@ static void check_open_ops(struct sim *sim)
 				     block, op->op_id);
 			}
 			if (!ticket || ticket->block_count != op->page_count ||
-			    ticket->blocks[j] != block || pool_refs(&host->pool, block) == 0) {
+			    ticket->blocks[j] != block || stratum_refs(host, block) == 0) {
 				FAIL("quarantine",
 				     "host block %u is given back; op %" PRIu64 " may touch it",
 				     block, op->op_id);
@@ -227,7 +227,7 @@ static void check_published(struct sim *sim, const struct stratum *stratum)
 	const uint32_t row = (uint32_t)(sim->world.step % BLOCK_ROWS);
 	uint32_t       block;
 
-	for (block = 0; block < stratum->pool.block_count; block++) {
+	for (block = 0; block < pool_parent_count(stratum->pool); block++) {
 		const void *bytes;
 		const char *wrong;
 		uint32_t    page;
@@ -307,8 +307,8 @@ void check_rest(struct sim *sim)
 		     transfer->host_refs, transfer->slots.busy_count, doubtful, sim->doubts);
 	}
 	check_locks_rest(sim);
-	for (i = 0; i < coord->device.pool.block_count; i++) {
-		if (pool_refs(&coord->device.pool, i) != stratum_published(&coord->device, i))
+	for (i = 0; i < pool_parent_count(coord->device.pool); i++) {
+		if (stratum_refs(&coord->device, i) != stratum_published(&coord->device, i))
 			FAIL("locks-home", "at rest device block %u is still held", i);
 	}
 	for (i = 0; i < sim->options.request_max; i++) {

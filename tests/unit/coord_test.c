@@ -76,8 +76,8 @@ static void publishing_a_held_key_moves_the_reference(void **state)
 	stratum_publish(host, &keys[0], first);
 	stratum_unpin(host, first);
 	assert_int_equal(stratum_publish(host, &keys[0], second), first);
-	assert_int_equal(pool_refs(&host->pool, first), 2);
-	assert_int_equal(pool_refs(&host->pool, second), 0);
+	assert_int_equal(stratum_refs(host, first), 2);
+	assert_int_equal(stratum_refs(host, second), 0);
 	assert_int_equal(stratum_room(host), 1);
 	coord_audit(&coord);
 	stratum_unpin(host, first);
@@ -193,10 +193,10 @@ static void admission_pins_hits_sources_and_fresh_blocks_once_each(void **state)
 	assert_int_equal(hit.device_end, 2);
 	assert_int_equal(hit.host_end, 4);
 	for (i = 0; i < 5; i++)
-		assert_int_equal(pool_refs(&coord.device.pool, table[i]), i < 2 ? 2 : 1);
+		assert_int_equal(stratum_refs(&coord.device, table[i]), i < 2 ? 2 : 1);
 	for (i = 2; i < 4; i++) {
 		assert_int_equal(sources[i], stratum_find(&coord.host, &keys[i]));
-		assert_int_equal(pool_refs(&coord.host.pool, sources[i]), 2);
+		assert_int_equal(stratum_refs(&coord.host, sources[i]), 2);
 		stratum_unpin(&coord.host, sources[i]);
 	}
 	assert_int_equal(stratum_room(&coord.device), 1);
@@ -246,7 +246,7 @@ static void hits_in_use_are_shared(void **state)
 	assert_int_equal(first[0], second[0]);
 	assert_int_equal(first[1], second[1]);
 	assert_int_not_equal(first[2], second[2]);
-	assert_int_equal(pool_refs(&coord.device.pool, first[0]), 3);
+	assert_int_equal(stratum_refs(&coord.device, first[0]), 3);
 	assert_int_equal(coord_admit(&coord, keys, 2, 3, first, sources, &hit), KVS_E_FULL);
 	coord_audit(&coord);
 	coord_close(&coord);

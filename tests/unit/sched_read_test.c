@@ -65,7 +65,7 @@ static void A3_5_a_query_reserves_no_blocks(void **state)
 	assert_null(rounds.plan->ops[0].spans);
 	assert_int_equal(rounds_device_room(&rounds), 8);
 	assert_int_equal(rounds_host_room(&rounds), 8);
-	assert_int_equal(sched_coord(rounds.sched)->host.pool.free.count, 8);
+	assert_int_equal(pool_unbound(sched_coord(rounds.sched)->host.pool), 8);
 	assert_int_equal(sched_transfer(rounds.sched)->host_refs, 0);
 	rounds_close(&rounds);
 }
@@ -270,7 +270,7 @@ static void a_partial_get_restores_the_prefix_and_keeps_the_rest(void **state)
 	rounds_next(&rounds);
 	assert_int_equal(sched_copy(rounds.sched, rounds.plan->copies[0])->pair_count, 1);
 	assert_int_equal(sched_coord(rounds.sched)->index.slots.busy_count, 2);
-	assert_int_equal(sched_coord(rounds.sched)->host.pool.free.count, 6);
+	assert_int_equal(pool_unbound(sched_coord(rounds.sched)->host.pool), 6);
 	rounds_fence(&rounds);
 	rounds_step(&rounds);
 	assert_int_equal(rounds_outcome(&rounds, 1), TRANSFER_READY);
@@ -335,7 +335,7 @@ static void two_reads_of_a_prompt_are_counted_once_each(void **state)
 	rounds_answer(&rounds, &gets[0], 7);
 	rounds_next(&rounds);
 	assert_int_equal(rounds.plan->copy_count, 2);
-	assert_int_equal(sched_coord(rounds.sched)->host.pool.free.count, 5);
+	assert_int_equal(pool_unbound(sched_coord(rounds.sched)->host.pool), 5);
 	rounds_fence(&rounds);
 	rounds_step(&rounds);
 	assert_int_equal(rounds.results[1].pages[ORIGIN_HOST], 3);

@@ -96,7 +96,7 @@ static void A3_12_a_late_get_never_publishes_and_keeps_its_blocks(void **state)
 	rounds_next(&rounds);
 	assert_int_equal(rounds_host_room(&rounds), 8);
 	assert_int_equal(rounds_held(&rounds, 10).host_end, 0);
-	assert_int_equal(sched_coord(rounds.sched)->host.pool.free.count, 8);
+	assert_int_equal(pool_unbound(sched_coord(rounds.sched)->host.pool), 8);
 	rounds_close(&rounds);
 }
 

@@ -98,7 +98,7 @@ static void a_load_without_a_ticket_takes_nothing(void **state)
 	assert_int_equal(tier_load(&rig.tier, 0, rig.table, &source, 1), 0);
 	assert_int_equal(tier_load(&rig.tier, 1, rig.table, &source, 1), SLOT_NONE);
 	assert_int_equal(tier_in_flight(&rig.tier), 1);
-	assert_int_equal(pool_refs(&rig.coord.host.pool, source), 1);
+	assert_int_equal(stratum_refs(&rig.coord.host, source), 1);
 	close_rig(&rig);
 }
 
@@ -114,13 +114,13 @@ static void a_save_publishes_at_the_fence_and_not_before(void **state)
 	assert_int_equal(rig.tier.tickets[slot].pair_count, PAGES);
 	for (i = 0; i < PAGES; i++) {
 		assert_int_equal(stratum_find(&rig.coord.host, &rig.keys[i]), SLOT_NONE);
-		assert_int_equal(pool_refs(&rig.coord.device.pool, rig.table[i]), 2);
+		assert_int_equal(stratum_refs(&rig.coord.device, rig.table[i]), 2);
 	}
 	assert_int_equal(stratum_room(&rig.coord.host), 0);
 	fence(&rig, slot);
 	for (i = 0; i < PAGES; i++) {
 		assert_int_not_equal(stratum_find(&rig.coord.host, &rig.keys[i]), SLOT_NONE);
-		assert_int_equal(pool_refs(&rig.coord.device.pool, rig.table[i]), 1);
+		assert_int_equal(stratum_refs(&rig.coord.device, rig.table[i]), 1);
 	}
 	assert_int_equal(stratum_room(&rig.coord.host), PAGES);
 	close_rig(&rig);
@@ -190,7 +190,7 @@ static void without_a_ticket_the_pages_are_counted_and_nothing_is_held(void **st
 	assert_int_equal(tier_save(&rig.tier, rig.keys + 1, rig.table + 1, 3), SLOT_NONE);
 	assert_int_equal(rig.tier.unsaved, 3);
 	assert_int_equal(stratum_room(&rig.coord.host), 3);
-	assert_int_equal(pool_refs(&rig.coord.device.pool, rig.table[1]), 1);
+	assert_int_equal(stratum_refs(&rig.coord.device, rig.table[1]), 1);
 	fence(&rig, slot);
 	close_rig(&rig);
 }
@@ -210,7 +210,7 @@ static void two_copies_of_a_page_end_as_one(void **state)
 	fence(&rig, first);
 	assert_int_equal(stratum_room(&rig.coord.host), PAGES);
 	assert_int_equal(rig.coord.host.idle_count, 1);
-	assert_int_equal(pool_refs(&rig.coord.device.pool, rig.table[0]), 1);
+	assert_int_equal(stratum_refs(&rig.coord.device, rig.table[0]), 1);
 	close_rig(&rig);
 }
 

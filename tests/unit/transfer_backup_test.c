@@ -342,7 +342,7 @@ static void an_unretired_put_keeps_its_sources_and_stops_the_others(void **state
 	assert_int_equal(rig.transfer.put_host_refs, 2);
 	assert_int_equal(rig.transfer.drops[TRANSFER_DROP_FAILED], 1);
 	/* The Host's own entries stay usable, and where they are. */
-	assert_int_equal(pool_refs(&rig.coord.host.pool, rig_find(&rig, 0)), 2);
+	assert_int_equal(stratum_refs(&rig.coord.host, rig_find(&rig, 0)), 2);
 
 	assert_int_equal(transfer_notice(&rig.transfer, &(struct retirement_notice){ put.op_id }),
 			 0);

@@ -165,7 +165,7 @@ static void A3_7_a_get_has_fixed_keys_and_a_private_block_each(void **state)
 
 		assert_memory_equal(&op.spans[i], &span, sizeof(span));
 		assert_int_equal(rig_find(&rig, 1 + i), SLOT_NONE);
-		assert_int_equal(pool_refs(&rig.coord.host.pool, block), 1);
+		assert_int_equal(stratum_refs(&rig.coord.host, block), 1);
 	}
 	assert_int_equal(rig.transfer.host_refs, 3);
 }
@@ -410,9 +410,9 @@ static void A3_13_a_key_published_meanwhile_is_used_and_the_duplicate_goes(void 
 	rig_round_of(&rig, rig_fact(&op, RIG_ALL_ROWS, true));
 	assert_woken(5, lease_id, TRANSFER_READY);
 	assert_int_equal(rig_find(&rig, 1), theirs);
-	assert_int_equal(pool_refs(&rig.coord.host.pool, theirs), 2);
+	assert_int_equal(stratum_refs(&rig.coord.host, theirs), 2);
 	assert_int_equal(rig.transfer.host_refs, 2);
-	assert_int_equal(pool_free_count(&rig.coord.host.pool), HOST_BLOCKS - 2);
+	assert_int_equal(pool_unbound(rig.coord.host.pool), HOST_BLOCKS - 2);
 	/* It came from the Host, not from the store. */
 	assert_false(transfer_fetched(&rig.transfer, lease_id, theirs));
 	assert_true(transfer_fetched(&rig.transfer, lease_id, rig_find(&rig, 2)));
