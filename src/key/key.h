@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From tokens to names: the prefix hash chain, namespaces, object keys.
+ * From tokens to names: the hash of a page, namespaces, object keys.  key/prompt.h makes the chain
+ * of a whole prompt of it.
  *
  * A page is page_tokens tokens (prefix_granularity).  Its hash covers its tokens and, through its
- * prior, every token before it, so equal hashes mean equal prefixes.  Only full pages have a hash.
+ * prior, every token before it, so equal hashes mean equal prefixes.  A *tail*, fewer tokens than a
+ * page behind the last full one, is hashed in the same way; its count in the stream tells it apart.
  *
  * Byte stream of one page, hashed with SHA-256; integers are little-endian:
  *   u32 length of the prior digest (0 or 32), the prior digest,
@@ -32,20 +34,19 @@ struct extra_key {
 	uint32_t    byte_count;
 };
 
-/* One page.  prior is NULL for the first page of a prompt. */
+/* One page or tail.  prior is NULL for the first page of a prompt. */
 void prefix_hash_page(const struct prefix_hash *prior, const int32_t *tokens, uint32_t token_count,
 		      const struct extra_key *extras, uint32_t extra_count,
 		      struct prefix_hash *ret_hash);
 
-/* Hash page_count full pages of page_tokens each, continuing after prior (NULL: from the start). */
-void prefix_hash_chain(const struct prefix_hash *prior, const int32_t *tokens, uint32_t page_tokens,
-		       uint32_t page_count, struct prefix_hash *ret_hashes);
-
 /*
- * How many leading pages of a prompt may be restored: at least replay_tokens (and never less than
- * one) at its end are computed anew, because logits come from computing, not from the cache.
+ * The same in pieces, for extra keys that lie in no array: begin, each of the extra_count keys in
+ * order, end.
  */
-uint32_t prefix_reusable_pages(uint64_t token_count, uint32_t page_tokens, uint32_t replay_tokens);
+void prefix_hash_begin(struct sha256_stream *stream, const struct prefix_hash *prior,
+		       const int32_t *tokens, uint32_t token_count, uint32_t extra_count);
+void prefix_hash_extra(struct sha256_stream *stream, const struct extra_key *extra);
+void prefix_hash_end(struct sha256_stream *stream, struct prefix_hash *ret_hash);
 
 /* A namespace from a deployment's identity text: SHA-256 of "kvs", the compatibility epoch and the text. */
 void key_namespace(const char *identity, struct kvs_namespace *ret_space);

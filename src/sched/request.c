@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "key/prompt.h"
+
 int request_open(struct request *request, uint32_t page_max)
 {
 	request->keys = calloc(page_max, sizeof(*request->keys));
@@ -23,8 +25,9 @@ void request_close(struct request *request)
 void request_begin(struct request *request, const struct sched_options *options, uint64_t id,
 		   const int32_t *tokens, uint64_t token_count, struct prefix_hash *scratch)
 {
-	const uint32_t page_tokens = options->page_tokens;
-	uint32_t       i;
+	const uint32_t      page_tokens = options->page_tokens;
+	const struct prompt prompt = { tokens, token_count, page_tokens, NULL };
+	uint32_t            i;
 
 	*request = (struct request){
 		.state = REQUEST_SUBMITTED,
@@ -39,7 +42,7 @@ void request_begin(struct request *request, const struct sched_options *options,
 		.table = request->table,
 		.sources = request->sources,
 	};
-	prefix_hash_chain(NULL, tokens, page_tokens, request->key_count, scratch);
+	prefix_hash_chain(&prompt, 0, request->key_count, NULL, scratch);
 	for (i = 0; i < request->key_count; i++)
 		key_make(&options->space, &scratch[i], 0, 0, &request->keys[i]);
 }

@@ -3,7 +3,7 @@
 #include "rounds.h"
 
 #include "base/err.h"
-#include "key/key.h"
+#include "key/prompt.h"
 #include "match/full.h"
 
 #define BLOCK_BYTES 4096u
@@ -77,13 +77,14 @@ enum transfer_outcome rounds_outcome(const struct rounds *rounds, uint64_t id)
 void rounds_keys(const struct rounds *rounds, uint32_t prompt, uint32_t count,
 		 struct kvs_key *ret_keys)
 {
-	int32_t            tokens[ROUNDS_PAGES * ROUNDS_PAGE];
-	struct prefix_hash hashes[ROUNDS_PAGES];
-	uint32_t           i;
+	int32_t             tokens[ROUNDS_PAGES * ROUNDS_PAGE];
+	const struct prompt named = { tokens, count * ROUNDS_PAGE, ROUNDS_PAGE, NULL };
+	struct prefix_hash  hashes[ROUNDS_PAGES];
+	uint32_t            i;
 
 	KVS_ASSERT_CMP(count, <=, ROUNDS_PAGES);
 	tokens_of(prompt, count * ROUNDS_PAGE, tokens);
-	prefix_hash_chain(NULL, tokens, ROUNDS_PAGE, count, hashes);
+	prefix_hash_chain(&named, 0, count, NULL, hashes);
 	for (i = 0; i < count; i++)
 		key_make(&rounds->options.space, &hashes[i], 0, 0, &ret_keys[i]);
 }

@@ -29,6 +29,16 @@ static bool same(const struct prefix_hash *a, const struct prefix_hash *b)
 	return memcmp(a, b, sizeof(*a)) == 0;
 }
 
+static void check_all_differ(const struct prefix_hash *hashes, size_t count)
+{
+	size_t i, j;
+
+	for (i = 0; i < count; i++) {
+		for (j = 0; j < i; j++)
+			assert_false(same(&hashes[i], &hashes[j]));
+	}
+}
+
 static void golden_values(void **state)
 {
 	struct prefix_hash hash, prior;
@@ -110,25 +120,6 @@ static void every_page_size_hashes_its_plain_stream(void **state)
 	}
 }
 
-static void incremental_equals_one_shot(void **state)
-{
-	enum { PAGES = 9, PAGE = 16 };
-	int32_t            tokens[PAGES * PAGE];
-	struct prefix_hash whole[PAGES], parts[PAGES];
-	uint32_t           split;
-
-	(void)state;
-	fill_tokens(tokens, PAGES * PAGE);
-	prefix_hash_chain(NULL, tokens, PAGE, PAGES, whole);
-	for (split = 0; split <= PAGES; split++) {
-		memset(parts, 0, sizeof(parts));
-		prefix_hash_chain(NULL, tokens, PAGE, split, parts);
-		prefix_hash_chain(split ? &parts[split - 1] : NULL, tokens + split * PAGE, PAGE,
-				  PAGES - split, parts + split);
-		assert_memory_equal(parts, whole, sizeof(whole));
-	}
-}
-
 /* Pairs of inputs whose fields join to the same bytes where a stream has no lengths. */
 static void no_two_inputs_share_a_stream(void **state)
 {
@@ -139,7 +130,6 @@ static void no_two_inputs_share_a_stream(void **state)
 	static const int32_t disguised[] = { 1, 2, 1, 4, 0x61726f6c };
 	struct prefix_hash   hash[10], prior;
 	int32_t              prior_as_tokens[2 + SHA256_BYTES / 4];
-	size_t               i, j;
 
 	(void)state;
 	prefix_hash_page(NULL, TOKENS(9), NULL, 0, &prior);
@@ -156,22 +146,39 @@ static void no_two_inputs_share_a_stream(void **state)
 	prefix_hash_page(NULL, disguised, 2, split, 1, &hash[7]);
 	prefix_hash_page(NULL, disguised, 5, NULL, 0, &hash[8]);
 	prefix_hash_page(NULL, disguised, 3, NULL, 0, &hash[9]);
-	for (i = 0; i < ARRAY_COUNT(hash); i++) {
-		for (j = 0; j < i; j++)
-			assert_false(same(&hash[i], &hash[j]));
-	}
+	check_all_differ(hash, ARRAY_COUNT(hash));
 }
 
-static void at_least_the_last_token_is_recomputed(void **state)
+static void a_page_depends_on_each_token_on_their_order_and_on_its_prior(void **state)
 {
+	struct prefix_hash hash[4], again, prior;
+
 	(void)state;
-	assert_int_equal(prefix_reusable_pages(0, 128, 0), 0);
-	assert_int_equal(prefix_reusable_pages(128, 128, 0), 0);
-	assert_int_equal(prefix_reusable_pages(129, 128, 0), 1);
-	assert_int_equal(prefix_reusable_pages(129, 128, 1), 1);
-	assert_int_equal(prefix_reusable_pages(256, 128, 128), 1);
-	assert_int_equal(prefix_reusable_pages(255, 128, 128), 0);
-	assert_int_equal(prefix_reusable_pages(100, 128, 4000), 0);
+	prefix_hash_page(NULL, TOKENS(9), NULL, 0, &prior);
+	prefix_hash_page(NULL, TOKENS(1, 2, 3), NULL, 0, &hash[0]);
+	prefix_hash_page(NULL, TOKENS(1, 2, 4), NULL, 0, &hash[1]);
+	prefix_hash_page(NULL, TOKENS(2, 1, 3), NULL, 0, &hash[2]);
+	prefix_hash_page(&prior, TOKENS(1, 2, 3), NULL, 0, &hash[3]);
+	prefix_hash_page(NULL, TOKENS(1, 2, 3), NULL, 0, &again);
+	check_all_differ(hash, ARRAY_COUNT(hash));
+	assert_true(same(&hash[0], &again));
+}
+
+/* Cuts of the same bytes into keys, and an extra list's own bytes offered as tokens. */
+static void extra_keys_are_framed(void **state)
+{
+	static const struct extra_key ab_c[] = { { "ab", 2 }, { "c", 1 } };
+	static const struct extra_key a_bc[] = { { "a", 1 }, { "bc", 2 } };
+	static const struct extra_key abc = { "abc", 3 }, wxyz = { "wxyz", 4 };
+	struct prefix_hash            hash[5];
+
+	(void)state;
+	prefix_hash_page(NULL, TOKENS(9, 8), ab_c, 2, &hash[0]);
+	prefix_hash_page(NULL, TOKENS(9, 8), a_bc, 2, &hash[1]);
+	prefix_hash_page(NULL, TOKENS(9, 8), &abc, 1, &hash[2]);
+	prefix_hash_page(NULL, TOKENS(9, 8), &wxyz, 1, &hash[3]);
+	prefix_hash_page(NULL, TOKENS(9, 8, 1, 4, 0x7a797877), NULL, 0, &hash[4]);
+	check_all_differ(hash, ARRAY_COUNT(hash));
 }
 
 static void namespaces_and_keys_are_distinct(void **state)
@@ -205,9 +212,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(golden_values),
 		cmocka_unit_test(every_page_size_hashes_its_plain_stream),
-		cmocka_unit_test(incremental_equals_one_shot),
 		cmocka_unit_test(no_two_inputs_share_a_stream),
-		cmocka_unit_test(at_least_the_last_token_is_recomputed),
+		cmocka_unit_test(a_page_depends_on_each_token_on_their_order_and_on_its_prior),
+		cmocka_unit_test(extra_keys_are_framed),
 		cmocka_unit_test(namespaces_and_keys_are_distinct),
 	};
 
