@@ -263,10 +263,11 @@ int strata_remove(struct kvs_store *store, const struct kvs_key *key, uint32_t c
 	}
 	os_mutex_unlock(&s->lock);
 	rc = any ? tallies_write(s) : 0;
-#ifndef KVS_MUTANT_NO_REMOVE_SYNC /* Planted bug: acknowledges a removal that may be undone. */
+#ifdef KVS_MUTANT_NO_REMOVE_SYNC /* Planted bug: acknowledges a removal that may be undone. */
+	any = false;
+#endif
 	if (rc == 0 && any)
 		rc = promise_sync(s, failed_before);
-#endif
 	for (i = 0; rc < 0 && i < count; i++) {
 		if (result[i] == KVS_RESULT_DONE)
 			result[i] = KVS_RESULT_FAILED;
