@@ -54,6 +54,15 @@ static inline void map_prefetch(const struct map *map, uint64_t hash)
 	__builtin_prefetch(&map->buckets[(uint32_t)hash & map->mask]);
 }
 
+/* Once the bucket is there: bring in the key that the look-up will compare, where there is one. */
+static inline void map_prefetch_key(const struct map *map, uint64_t hash)
+{
+	const struct map_bucket *const bucket = &map->buckets[(uint32_t)hash & map->mask];
+
+	if (bucket->slot != SLOT_NONE && bucket->tag == (uint32_t)(hash >> 32))
+		__builtin_prefetch(map->keys + bucket->slot * map->key_stride);
+}
+
 /* XXH3-64 of the map's key_bytes at key. */
 uint64_t map_hash(const struct map *map, const void *key);
 
