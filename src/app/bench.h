@@ -18,6 +18,7 @@
 #define BENCH_SIZES_MAX 8u
 #define BENCH_BYTES_MAX (UINT64_C(64) << 20)
 
+extern const struct app_command bench_copy_command;
 extern const struct app_command bench_exec_command;
 extern const struct app_command bench_open_command;
 extern const struct app_command bench_resp_command;

@@ -9,6 +9,7 @@
 #include "base/units.h"
 
 static const struct app_command *const benches[] = {
+	&bench_copy_command,
 	&bench_exec_command,
 	&bench_open_command,
 	&bench_resp_command,
@@ -86,6 +87,7 @@ const struct app_command bench_command = {
 		"`kvstrata bench NAME --help` explains each.\n",
 	.examples = "  kvstrata bench exec\n"
 		    "  kvstrata bench exec --json\n"
+		    "  kvstrata bench copy --runs 11\n"
 		    "  kvstrata bench resp --bytes 64KiB\n"
 		    "  kvstrata bench store --path /mnt/nvme\n",
 	.parts = benches,

@@ -1,33 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The CPU device: Device blocks in ordinary memory and a copy engine between them and the Host
- * arena.
+ * The CPU device of a replay: Device blocks in ordinary memory, one group of one field, and tier
+ * tickets as batches of the CPU copy engine.
  *
- * submit() queues the copies of one tier ticket, poll() reports tickets whose copies are complete,
- * in order of submission: the fence behind which their bytes may be read.
+ * submit() copies on the caller's thread, so that a replay depends on its seed alone; poll() reports
+ * tickets whose copies are complete, the fence behind which their bytes may be read.  Tickets count
+ * blocks from 0 and copier.h counts them from 1: the null block lies in front and is never touched.
  *
  * Threads  One.
  */
 #ifndef DEVICE_DEVICE_H
 #define DEVICE_DEVICE_H
 
-#include "arena/arena.h"
-#include "base/ring.h"
+#include "device/copier.h"
 #include "tier/tier.h"
 
+/* Where it lies must not change while it is open: the engine keeps the layout. */
 struct device {
-	uint8_t                 *base;
-	size_t                   block_bytes;
-	uint32_t                 block_count;
-	const struct arena_part *host;
-	struct ring              fenced;    /* ticket numbers */
-	uint64_t                 h2d_bytes;
-	uint64_t                 d2h_bytes;
-	uint64_t                 h2d_ns;
-	uint64_t                 d2h_ns;
+	uint8_t            *base; /* the null block's */
+	size_t              block_bytes;
+	uint32_t            block_count;
+	struct layout       layout;
+	struct copier      *copier;
+	struct copier_pair *pairs; /* of the ticket being submitted; block_count */
+	uint64_t            h2d_bytes;
+	uint64_t            d2h_bytes;
+	uint64_t            h2d_ns;
+	uint64_t            d2h_ns;
 };
 
-/* Blocks are as large as the Host part's.  ticket_max bounds the tickets in flight. */
+/* Blocks are as large as the Host part's.  ticket_max bounds the tickets in flight, a kind. */
 int  device_open(struct device *device, uint32_t block_count, const struct arena_part *host,
 		 uint32_t ticket_max, struct kvs_error *err);
 void device_close(struct device *device);

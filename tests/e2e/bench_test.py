@@ -43,6 +43,45 @@ def exec_measures_for_people():
         tap.contains(text, line)
 
 
+COPY_FIGURES = {name.format(way) for way in ("h2d", "d2h")
+                for name in ("{}_ratio", "{}_gb_s", "memcpy_{}_gb_s", "whole_{}_gb_s")}
+
+
+@suite.test
+def copy_measures_for_machines():
+    report = json.loads(command.succeeds("bench", "copy", "--runs", 1, "--set", "4MiB",
+                                         "--bytes", "64KiB,1MiB", "--json"))
+    tap.equal([(row["bytes"], row["layout"]) for row in report],
+              [(65536, "direct"), (65536, "gather"), (1 << 20, "direct"), (1 << 20, "gather")])
+    for row in report:
+        tap.equal(set(row), COPY_FIGURES | {"bytes", "layout", "set_bytes", "runs"})
+        tap.equal((row["set_bytes"], row["runs"]), (4 << 20, 1))
+        assert all(row[name] > 0 for name in COPY_FIGURES), row
+        for way in ("h2d", "d2h"):
+            ratio = row[f"{way}_gb_s"] / row[f"memcpy_{way}_gb_s"]
+            assert abs(ratio - row[f"{way}_ratio"]) < 0.01 * ratio, row
+
+
+@suite.test
+def copy_measures_for_people():
+    text = command.succeeds("bench", "copy", "--runs=2", "--set=4MiB", "--bytes=256KiB")
+    tap.contains(text, "copies by the CPU engine, 4 MiB on either side, runs: 2; "
+                       "medians, all blocks verified\n")
+    for line in ("  256 KiB   direct ", "  256 KiB   gather ", "  aim: ratios of at least 0.9\n"):
+        tap.contains(text, line)
+
+
+@suite.test
+def copy_refuses_what_it_cannot_measure():
+    def refuses(status, sentence, *arguments):
+        command.refuses(status, f"kvstrata bench copy: {sentence}", "bench", "copy", *arguments)
+
+    refuses(2, '--bytes: "5000" is not a multiple of 4 KiB up to 64 MiB', "--bytes", "64KiB,5000")
+    refuses(2, "--set: holds less than two blocks of 1MiB; use more, or smaller --bytes", "--bytes", "1MiB",
+            "--set", "1MiB")
+    refuses(2, '--runs: "102" is out of range; use 1 to 101', "--runs", 102)
+
+
 RESP_FIGURES = {"get_ratio", "put_ratio", "get_gb_s", "put_gb_s", "redis_benchmark_get_gb_s",
                 "redis_benchmark_set_gb_s"}
 
@@ -236,8 +275,8 @@ def an_interrupted_bench_leaves_nothing():
 def each_bench_has_a_help_of_its_own():
     tap.contains(command.succeeds("bench", "--help"), "Usage: kvstrata bench NAME [FLAGS]")
     text = command.succeeds("help", "bench")
-    tap.contains(text, "\nCommands\n  exec    the executor alone")
-    for name in ("open", "resp", "store"):
+    tap.contains(text, "\nCommands\n  copy    copies between Device and Host memory")
+    for name in ("exec", "open", "resp", "store"):
         tap.contains(text, f"\n  {name:7} ")
         tap.contains(command.succeeds("bench", name, "--help"), f"Usage: kvstrata bench {name} [FLAGS]")
     text = command.succeeds("bench", "exec", "--help")
