@@ -98,7 +98,7 @@ static int read_rows(const struct bench_copy *set, struct bench_copy_row *ret_ro
 		if (set->set < 2 * sizes[i]) {
 			rc = err_set(err, KVS_E_INVALID,
 				     "--set: holds less than two blocks of %s; use more, or smaller --bytes",
-				     units_format_size(sizes[i], size));
+				     units_exact_size(sizes[i], size));
 		}
 		ret_rows[2 * i] = (struct bench_copy_row){ .bytes = sizes[i] };
 		ret_rows[2 * i + 1] = (struct bench_copy_row){ .bytes = sizes[i], .gather = true };
