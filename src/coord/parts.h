@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the cache coordinator share; see cache.h for what it is. */
+#ifndef COORD_PARTS_H
+#define COORD_PARTS_H
+
+#include "coord/cache.h"
+#include "coord/shadow.h"
+#include "coord/shelf.h"
+
+/* Begins every sentence about a group. */
+#define GROUP_LABEL "group %u \"%s\": "
+
+struct host_parent {
+	uint64_t stamp;
+	uint32_t idle;
+};
+
+struct cache {
+	struct pages       pages;
+	struct shelf       shelves[STRATUM_COUNT]; /* Host's is zeroed where there is none */
+	struct shadow      shadow;
+	struct host_parent *host_parents;  /* by number, from 1 */
+	uint64_t           host_stamp;
+	bool               has_host;
+	uint64_t           clock;          /* the last epoch that was drawn */
+	uint64_t           version;        /* grows with every probe and every change of the index */
+	struct cache_sink  sink;
+	uint32_t           prompt_pages;
+	uint32_t          *entries;        /* of the last probe's pages, and one for a tail */
+	uint32_t           held;           /* references of rows that wait for cache_moved() */
+	/* Lists of the last admission, and room to build them; a Device has no more blocks than places. */
+	struct cache_move *moves;
+	uint32_t          *fresh;
+	uint32_t          *taken;
+};
+
+static inline struct shelf *device_of(struct cache *cache)
+{
+	return &cache->shelves[STRATUM_DEVICE];
+}
+
+static inline struct shelf *host_of(struct cache *cache)
+{
+	return &cache->shelves[STRATUM_HOST];
+}
+
+/* --- publish.c -------------------------------------------------------------------------------- */
+
+/* Errors as cache_advance() says; tables of these counts. */
+int completed_check(const struct cache *cache, const uint32_t *slot_counts,
+		    const struct cache_completed *completed, struct kvs_error *err);
+int epoch_check(const struct cache *cache, uint64_t epoch, struct kvs_error *err);
+
+void completed_publish(struct cache *cache, struct table *tables,
+		       const struct cache_completed *completed, uint64_t epoch);
+
+/* Take the name from an idle block of Device, and tell. */
+void device_evict(struct cache *cache, uint32_t place);
+
+/* --- claim.c ---------------------------------------------------------------------------------- */
+
+/* What a probe gives one group, counted. */
+struct claim {
+	uint32_t first;     /* slots below are holes */
+	uint32_t end;       /* positions [first, end) are restored */
+	uint32_t slots;     /* of the table afterwards */
+	uint32_t available; /* tokens */
+	uint32_t hits;      /* blocks of Device that are shared */
+	uint32_t loads;
+	uint32_t copies;
+};
+
+/* Where the block of a position comes from. */
+struct claim_source {
+	enum stratum_id stratum;
+	uint32_t        block;
+	bool            copied; /* of a tail: the table gets a block of its own */
+};
+
+/* Count what a group gets.  A decoding rank's STATE groups get holes. */
+struct claim claim_count(const struct cache *cache, const struct cache_probe *probe,
+			 uint32_t group);
+struct claim_source claim_source(const struct cache *cache, const struct cache_probe *probe,
+				 uint32_t group, uint32_t position);
+
+/* Blocks that the claim takes besides the demand's. */
+static inline uint32_t claim_blocks(const struct claim *claim)
+{
+	return claim->slots - claim->first - claim->hits;
+}
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See table.h. */
+#include "coord/table.h"
+
+void table_init(struct table *table, uint32_t *slots, uint32_t slot_max)
+{
+	*table = (struct table){ .slots = slots, .slot_max = slot_max };
+}
+
+static bool is_sparse(const struct demand *demand)
+{
+	return demand->first_slot != DEMAND_DENSE;
+}
+
+/* Token number `end` of a request, counted with room reserved, must have a slot. */
+static int check_end(const struct table *table, const struct group *group, uint64_t end,
+		     struct kvs_error *err)
+{
+	const uint64_t slots = (end + group->spec.block_tokens - 1) / group->spec.block_tokens;
+
+	if (end > TOKENS_MAX) {
+		return err_set(err, KVS_E_INVALID, "group \"%s\": tokens: a demand up to %llu, at most %d",
+			       group->spec.name, (unsigned long long)end, TOKENS_MAX);
+	}
+	if (slots > table->slot_max) {
+		return err_set(err, KVS_E_INVALID,
+			       "group \"%s\": tokens: a demand of %llu slots, the table has %u",
+			       group->spec.name, (unsigned long long)slots, table->slot_max);
+	}
+	return 0;
+}
+
+/* The logical end: where the next token goes. */
+static uint64_t table_end(const struct table *table, const struct group *group)
+{
+	return (uint64_t)table->count * group->spec.block_tokens - table->available;
+}
+
+static int plan_dense(const struct table *table, const struct group *group,
+		      const struct demand *demand, struct growth *ret_growth, struct kvs_error *err)
+{
+	const uint32_t q = group->spec.block_tokens;
+	const uint64_t tokens = (uint64_t)demand->tokens + demand->reserve;
+	uint64_t       blocks = 0;
+	int            rc;
+
+	rc = check_end(table, group, table_end(table, group) + tokens, err);
+	if (rc < 0)
+		return rc;
+	if (tokens > table->available)
+		blocks = (tokens - table->available + q - 1) / q;
+	*ret_growth = (struct growth){
+		.begin = table->count,
+		.blocks = (uint32_t)blocks,
+		.available = (uint32_t)(table->available + blocks * q - demand->tokens),
+	};
+	return 0;
+}
+
+static int plan_sparse(const struct table *table, const struct group *group,
+		       const struct demand *demand, struct growth *ret_growth, struct kvs_error *err)
+{
+	const uint32_t q = group->spec.block_tokens;
+	const uint64_t end = (uint64_t)demand->tokens + demand->reserve;
+	/* The last slot may be written on when it is a tail's private copy. */
+	const uint32_t lowest = table->count - (table->available > 0 ? 1 : 0);
+	uint64_t       slots;
+	int            rc;
+
+	if (demand->tokens == 0) {
+		return err_set(err, KVS_E_INVALID, "group \"%s\": tokens: 0, a sparse demand needs an end",
+			       group->spec.name);
+	}
+	rc = check_end(table, group, end, err);
+	if (rc < 0)
+		return rc;
+	slots = (end + q - 1) / q;
+	if (table->available >= q || demand->first_slot < lowest || demand->first_slot >= slots) {
+		return err_set(err, KVS_E_INVALID,
+			       "group \"%s\": first_slot: %u, must be from the table's end at %u, with no block in reserve, to the demand's last slot %llu",
+			       group->spec.name, demand->first_slot, lowest,
+			       (unsigned long long)slots - 1);
+	}
+	if (demand->tokens < table_end(table, group)) {
+		return err_set(err, KVS_E_INVALID, "group \"%s\": tokens: end %u, the table is at %llu",
+			       group->spec.name, demand->tokens,
+			       (unsigned long long)table_end(table, group));
+	}
+	ret_growth->begin = demand->first_slot < table->count ? table->count : demand->first_slot;
+	ret_growth->blocks = (uint32_t)slots - ret_growth->begin;
+	ret_growth->available = (uint32_t)(slots * q - demand->tokens);
+	return 0;
+}
+
+int table_plan(const struct table *table, const struct group *group, const struct demand *demand,
+	       struct growth *ret_growth, struct kvs_error *err)
+{
+	if (is_sparse(demand))
+		return plan_sparse(table, group, demand, ret_growth, err);
+	return plan_dense(table, group, demand, ret_growth, err);
+}
+
+/* Holes at the very beginning were never held: the frontier starts behind them. */
+void table_push_holes(struct table *table, uint32_t count)
+{
+	KVS_ASSERT_CMP(count, <=, table->slot_max - table->count);
+	if (table->reclaimed == table->count)
+		table->reclaimed += count;
+	while (count-- > 0)
+		table->slots[table->count++] = BLOCK_NULL;
+}
+
+void table_push(struct table *table, uint32_t block)
+{
+	KVS_ASSERT_CMP(table->count, <, table->slot_max);
+	table->slots[table->count++] = block;
+}
+
+int table_consume(struct table *table, const struct group *group, uint32_t tokens,
+		  struct kvs_error *err)
+{
+	if (tokens > table->available) {
+		return err_set(err, KVS_E_INVALID, "group \"%s\": tokens: %u to use, %u are reserved",
+			       group->spec.name, tokens, table->available);
+	}
+	table->available -= tokens;
+	return 0;
+}
+
+uint32_t table_expired(const struct table *table, const struct group *group, uint64_t computed)
+{
+	const uint32_t expired = group_expired_blocks(group, computed);
+
+	if (expired < table->reclaimed)
+		return table->reclaimed;
+	return expired < table->count ? expired : table->count;
+}
+
+void table_audit(const struct table *table, const struct group *group)
+{
+	uint32_t i;
+
+	KVS_ASSERT_CMP(table->count, <=, table->slot_max);
+	KVS_ASSERT_CMP(table->reclaimed, <=, table->count);
+	KVS_ASSERT_CMP(table->available, <=, (uint64_t)table->count * group->spec.block_tokens);
+	for (i = 0; i < table->reclaimed; i++)
+		KVS_ASSERT_CMP(table->slots[i], ==, BLOCK_NULL);
+}
