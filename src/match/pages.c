@@ -11,11 +11,27 @@
 
 #include "base/bits.h"
 #include "base/err.h"
+#include "os/os.h"
 
 /* Pages of a prompt whose memory is on its way at once; more than the core can fetch gains nothing. */
 #define LOOKAHEAD 16u
+
+#define HUGE_BYTES ((size_t)2 << 20)
 /* How far ahead memory is asked for in a row: a line an entry, and a page of memory is 64 of them. */
 #define ROW_AHEAD 64u
+
+/* A prompt that lies somewhere in many entries should not cost a walk of the page tables every 64 pages. */
+static struct page_entry *entries_alloc(size_t bytes)
+{
+	const bool   large = bytes >= HUGE_BYTES;
+	const size_t unit = large ? HUGE_BYTES : sizeof(struct page_entry);
+	const size_t whole = (bytes + unit - 1) / unit * unit;
+	void *const  entries = aligned_alloc(unit, whole);
+
+	if (entries && large)
+		(void)os_pages_advise_huge(entries, whole);
+	return entries;
+}
 
 int pages_open(struct pages *pages, const struct groups *groups, uint32_t page_max)
 {
@@ -24,7 +40,7 @@ int pages_open(struct pages *pages, const struct groups *groups, uint32_t page_m
 	*pages = (struct pages){ .groups = *groups };
 	if (cells > UINT32_MAX)
 		return -EOVERFLOW;
-	pages->entries = aligned_alloc(sizeof(*pages->entries), page_max * sizeof(*pages->entries));
+	pages->entries = entries_alloc(page_max * sizeof(*pages->entries));
 	pages->blocks = calloc(cells, STRATUM_COUNT * sizeof(*pages->blocks));
 	if (!pages->entries || !pages->blocks || slots_open(&pages->slots, page_max) < 0 ||
 	    map_open(&pages->map, page_max, pages->entries, sizeof(*pages->entries),
@@ -123,21 +139,50 @@ static bool is_row(const uint32_t *entries, uint32_t count)
 	return last != SLOT_NONE && entries[0] == last - (count - 1);
 }
 
-void pages_find_all(const struct pages *pages, const struct kvs_namespace *space,
-		    const struct prefix_hash *hashes, uint32_t count, uint32_t *ret_entries)
+static bool is_whole(const uint32_t *entries, uint32_t count)
 {
 	uint32_t i = 0;
 
-	while (i < count) {
+	while (i < count && entries[i] != SLOT_NONE)
+		i++;
+	return i == count;
+}
+
+/* Batch by batch, to the end or to the first batch that is not all there; how many were looked up. */
+static uint32_t find(const struct pages *pages, const struct kvs_namespace *space,
+		     const struct prefix_hash *hashes, uint32_t count, bool to_the_end,
+		     uint32_t *ret_entries)
+{
+	bool     whole = true;
+	uint32_t i = 0;
+
+	while (i < count && (whole || to_the_end)) {
 		const uint32_t batch = count - i < LOOKAHEAD ? count - i : LOOKAHEAD;
 
 		find_batch(pages, space, &hashes[i], batch, &ret_entries[i]);
+		whole = is_whole(&ret_entries[i], batch);
 		i += batch;
 		if (i < count && is_row(&ret_entries[i - batch], batch)) {
 			i += follow_row(pages, space, &hashes[i], count - i, ret_entries[i - 1] + 1,
 					&ret_entries[i]);
 		}
 	}
+	return i;
+}
+
+void pages_find_all(const struct pages *pages, const struct kvs_namespace *space,
+		    const struct prefix_hash *hashes, uint32_t count, uint32_t *ret_entries)
+{
+	(void)find(pages, space, hashes, count, true, ret_entries);
+}
+
+void pages_find_run(const struct pages *pages, const struct kvs_namespace *space,
+		    const struct prefix_hash *hashes, uint32_t count, uint32_t *ret_entries)
+{
+	uint32_t i = find(pages, space, hashes, count, false, ret_entries);
+
+	for (; i < count; i++)
+		ret_entries[i] = SLOT_NONE;
 }
 
 static uint32_t add_entry(struct pages *pages, const struct page_name *name, uint64_t hash)

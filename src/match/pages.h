@@ -73,6 +73,13 @@ uint32_t pages_find(const struct pages *pages, const struct kvs_namespace *space
 void pages_find_all(const struct pages *pages, const struct kvs_namespace *space,
 		    const struct prefix_hash *hashes, uint32_t count, uint32_t *ret_entries);
 
+/*
+ * The same for who cannot use a page behind a missing one: soon after the first that has no entry the
+ * others are not looked up, and SLOT_NONE.
+ */
+void pages_find_run(const struct pages *pages, const struct kvs_namespace *space,
+		    const struct prefix_hash *hashes, uint32_t count, uint32_t *ret_entries);
+
 static inline uint32_t pages_cell(const struct pages *pages, uint32_t entry, uint32_t column)
 {
 	return entry * pages->groups.columns + column;

@@ -156,20 +156,28 @@ static void equal_content_in_two_namespaces_is_two_pages(void **state)
 /* --- many at once ------------------------------------------------------------------------------ */
 
 /* Look up `count` pages from `first` on, and compare with single look-ups. */
+/* Both ways: whoever asks for a run gets what is there up to the first gap, and may get more. */
 static void find_all(const struct pages *pages, const struct kvs_namespace *space, uint32_t first,
 		     uint32_t count)
 {
 	struct prefix_hash hashes[PAGES + 2];
-	uint32_t           entries[PAGES + 2];
+	uint32_t           entries[PAGES + 2], run[PAGES + 2];
+	bool               gap = false;
 	uint32_t           i;
 
 	for (i = 0; i <= count; i++)
 		hashes[i] = page_hash(first + i);
 	entries[count] = 12345;
 	pages_find_all(pages, space, hashes, count, entries);
-	for (i = 0; i < count; i++)
+	run[count] = 12345;
+	pages_find_run(pages, space, hashes, count, run);
+	for (i = 0; i < count; i++) {
 		assert_int_equal(entries[i], find(pages, space, first + i));
+		assert_true(run[i] == entries[i] || (gap && run[i] == SLOT_NONE));
+		gap = gap || entries[i] == SLOT_NONE;
+	}
 	assert_int_equal(entries[count], 12345);
+	assert_int_equal(run[count], 12345);
 }
 
 static void many_look_ups_give_what_single_ones_give(void **state)
