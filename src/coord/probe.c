@@ -138,6 +138,24 @@ static uint64_t promotion(const struct cache_probe *probe)
 	return closed > probe->host_tokens ? closed : 0;
 }
 
+/* With a FULL group nothing behind a missing page can be restored. */
+static void find_pages(struct cache *cache, const struct cache_prompt *prompt)
+{
+	const struct groups *const groups = &cache->pages.groups;
+	bool                       closed = false;
+	uint32_t                   g;
+
+	for (g = 0; g < groups->count; g++)
+		closed = closed || group_is_closed(&groups->group[g]);
+	if (closed) {
+		pages_find_run(&cache->pages, prompt->space, prompt->hashes, prompt->page_count,
+			       cache->entries);
+	} else {
+		pages_find_all(&cache->pages, prompt->space, prompt->hashes, prompt->page_count,
+			       cache->entries);
+	}
+}
+
 int cache_probe(struct cache *cache, const struct cache_prompt *prompt, enum probe_mode mode,
 		struct cache_probe *ret_probe, struct kvs_error *err)
 {
@@ -148,8 +166,7 @@ int cache_probe(struct cache *cache, const struct cache_prompt *prompt, enum pro
 
 	if (rc < 0)
 		return rc;
-	pages_find_all(&cache->pages, prompt->space, prompt->hashes, prompt->page_count,
-		       cache->entries);
+	find_pages(cache, prompt);
 	cache->entries[prompt->page_count] = SLOT_NONE;
 	probe.page_count = prompt->page_count;
 	probe.device_tokens = match_with(cache, prompt, &view, mode, &probe.device_closed,

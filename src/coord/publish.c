@@ -120,62 +120,75 @@ static void take_canonical(struct shelf *shelf, const struct publication *what, 
 	*slot = canonical;
 }
 
-static void publish_new(struct cache *cache, const struct publication *what, uint32_t group,
-			uint32_t position, const struct prefix_hash *hash)
+/* Returns the page's entry, which the first block makes. */
+static uint32_t publish_new(struct cache *cache, const struct publication *what, uint32_t group,
+			    uint32_t position, const struct prefix_hash *hash)
 {
 	const struct group *const group_of = &cache->pages.groups.group[group];
 	struct shelf *const       shelf = device_of(cache);
 	const uint32_t            block = what->tables[group].slots[position];
 	const struct shelf_mark   mark = { .position = position, .kind = (uint8_t)what->kind,
 					   .group = (uint8_t)group };
+	uint32_t                  cell;
 
 	shelf_publish(shelf, what->space, hash,
 		      group_of->first_column + position % group_of->page_blocks, block, &mark,
 		      what->epoch);
 	cache->version++;
-	tell(cache, shelf->marks[shelf_place(shelf, group, block)].cell, block, true);
+	cell = shelf->marks[shelf_place(shelf, group, block)].cell;
+	tell(cache, cell, block, true);
+	return pages_cell_entry(&cache->pages, cell);
 }
 
-/* One position of a table under a page's hash.  A hole has nothing to publish. */
-static void publish_position(struct cache *cache, const struct publication *what, uint32_t group,
-			     uint32_t position, const struct prefix_hash *hash)
+/*
+ * One position of a table under its page's hash; entry is the page's, SLOT_NONE while it has none.  A
+ * hole has nothing to publish.
+ */
+static uint32_t publish_position(struct cache *cache, const struct publication *what, uint32_t group,
+				 uint32_t position, const struct prefix_hash *hash, uint32_t entry)
 {
 	const struct group *const group_of = &cache->pages.groups.group[group];
+	const uint32_t            column = group_of->first_column + position % group_of->page_blocks;
 	struct shelf *const       shelf = device_of(cache);
 	uint32_t *const           slot = &what->tables[group].slots[position];
-	const struct cell_name    name = { what->space, hash, group,
-					   position % group_of->page_blocks };
-	uint32_t                  canonical;
+	uint32_t                  canonical = BLOCK_NULL;
 
 	if (*slot == BLOCK_NULL)
-		return;
-	canonical = cache_find(cache, STRATUM_DEVICE, &name);
+		return entry;
+	if (entry != SLOT_NONE) {
+		canonical = pages_block(&cache->pages, pages_cell(&cache->pages, entry, column),
+					STRATUM_DEVICE);
+	}
 	if (canonical == *slot) {
 		shelf_touch(shelf, group, *slot, what->epoch, (uint8_t)what->kind, false);
-		return;
+		return entry;
 	}
 	/* A block has one name, a name one position: what breaks that is no prefix hash. */
 	if (shelf_published(shelf, group, *slot) ||
 	    (canonical != BLOCK_NULL &&
 	     shelf->marks[shelf_place(shelf, group, canonical)].position != position))
-		return;
-	if (canonical != BLOCK_NULL)
-		take_canonical(shelf, what, group, slot, canonical);
-	else
-		publish_new(cache, what, group, position, hash);
+		return entry;
+	if (canonical == BLOCK_NULL)
+		return publish_new(cache, what, group, position, hash);
+	take_canonical(shelf, what, group, slot, canonical);
+	return entry;
 }
 
-/* Positions [begin, end) of a group; hashes are of pages from first_page on. */
+/* Positions [begin, end) of a group; hashes are of pages from first_page on.  A look-up a page. */
 static void publish_run(struct cache *cache, const struct publication *what, uint32_t group,
 			uint32_t begin, uint32_t end, const struct prefix_hash *hashes,
 			uint32_t first_page)
 {
 	const uint32_t page_blocks = cache->pages.groups.group[group].page_blocks;
+	uint32_t       entry = SLOT_NONE;
 	uint32_t       position;
 
 	for (position = begin; position < end; position++) {
-		publish_position(cache, what, group, position,
-				 &hashes[position / page_blocks - first_page]);
+		const struct prefix_hash *const hash = &hashes[position / page_blocks - first_page];
+
+		if (position == begin || position % page_blocks == 0)
+			entry = pages_find(&cache->pages, what->space, hash);
+		entry = publish_position(cache, what, group, position, hash, entry);
 	}
 }
 

@@ -210,6 +210,10 @@ void shelf_touch(struct shelf *shelf, uint32_t group, uint32_t block, uint64_t e
 	struct shelf_mark *const   mark = &shelf->marks[place];
 
 	KVS_ASSERT_CMP(mark->cell, !=, SLOT_NONE);
+	/* A request touches its own blocks with every page that it completes: nothing is news. */
+	if (kind <= mark->kind && (!acquired || mark->was_acquired) &&
+	    order_epoch(&shelf->order, place) == epoch)
+		return;
 	if (kind > mark->kind)
 		mark->kind = kind;
 	mark->was_acquired |= acquired;

@@ -77,7 +77,8 @@ static int plan_sparse(const struct table *table, const struct group *group,
 	slots = (end + q - 1) / q;
 	if (table->available >= q || demand->first_slot < lowest || demand->first_slot >= slots) {
 		return err_set(err, KVS_E_INVALID,
-			       "group \"%s\": first_slot: %u, must be from the table's end at %u, with no block in reserve, to the demand's last slot %llu",
+			       "group \"%s\": first_slot: %u, must be from the table's end at %u, with no block "
+			       "in reserve, to the demand's last slot %llu",
 			       group->spec.name, demand->first_slot, lowest,
 			       (unsigned long long)slots - 1);
 	}
