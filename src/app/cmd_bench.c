@@ -11,6 +11,7 @@
 static const struct app_command *const benches[] = {
 	&bench_copy_command,
 	&bench_exec_command,
+	&bench_match_command,
 	&bench_open_command,
 	&bench_resp_command,
 	&bench_store_command,

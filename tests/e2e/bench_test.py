@@ -256,6 +256,36 @@ def open_refuses_what_it_cannot_measure():
 
 
 @suite.test
+def match_measures_for_machines():
+    rows = json.loads(command.succeeds("bench", "match", "--tokens", 4096, "--runs", 1, "--json"))
+    ways = [row for row in rows if "sha_ratio" in row]
+    tap.equal([row["case"] for row in ways], [f"{q} {where}" for q in ("q128", "q16")
+                                              for where in ("cold", "device", "host")])
+    for row in ways:
+        parts = [row[name] for name in ("hash_us", "match_us", "plan_us")]
+        assert min(parts) > 0 and abs(sum(parts) / row["sha_us"] - row["sha_ratio"]) < 0.01, row
+    tap.equal([row["case"] for row in rows if "page_us" in row], ["q128 page", "q16 page"])
+    index = [row for row in rows if row["case"] == "index"]
+    tap.equal([row["entries"] for row in index], [10_000, 100_000, 1_000_000])
+    assert all(row["page_ns"] > 0 and row["scattered_ns"] > 0 for row in index), index
+    assert all(row["entry_bytes"] > 64 for row in index), index
+
+
+@suite.test
+def match_measures_for_people():
+    text = command.succeeds("bench", "match", "--tokens=4096", "--runs=2")
+    tap.contains(text, "a prompt of 4096 tokens, pages of 128; full, window 4096 and state; medians of 2")
+    for line in ("  q128 cold ", "  q16 host ", "  q16 ", "  1,000,000 ", "  last : first "):
+        tap.contains(text, line)
+
+
+@suite.test
+def match_refuses_what_is_no_prompt():
+    command.refuses(2, 'kvstrata bench match: --tokens: "255" is out of range; use 256 to 16777216', "bench",
+                    "match", "--tokens", 255)
+
+
+@suite.test
 def an_interrupted_bench_leaves_nothing():
     command.needs_every_signal()
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
