@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See mover.h.  A row is in the free list or in one ticket's; a ticket is filled first and gets its id when
+ * it has a row, so that ids count operations that exist.
+ */
+#include "tier/mover.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "tier/parts.h"
+
+static int check(const struct mover_options *options, uint64_t *ret_rows, struct kvs_error *err)
+{
+	const struct groups *const groups = cache_groups(options->cache);
+	uint32_t                   packing = 1;
+	uint32_t                   g;
+
+	if (options->save_tickets == 0 || options->save_rows == 0 || options->load_tickets == 0) {
+		return err_set(err, KVS_E_INVALID,
+			       "save_tickets, save_rows, load_tickets: %u, %u, %u, each must be at least 1",
+			       options->save_tickets, options->save_rows, options->load_tickets);
+	}
+	for (g = 0; g < groups->count; g++) {
+		if (groups->group[g].spec.packing > packing)
+			packing = groups->group[g].spec.packing;
+	}
+	*ret_rows = (uint64_t)cache_total(options->cache, STRATUM_DEVICE) * packing +
+		    options->save_rows;
+	if (*ret_rows >= INT32_MAX ||
+	    (uint64_t)options->save_tickets + options->load_tickets >= INT32_MAX) {
+		return err_set(err, KVS_E_INVALID,
+			       "save_rows, save_tickets, load_tickets: %u, %u, %u, too many to number",
+			       options->save_rows, options->save_tickets, options->load_tickets);
+	}
+	return 0;
+}
+
+static int open_tables(struct mover *mover, uint32_t ticket_count)
+{
+	struct mover_row *rows;
+	uint32_t          i;
+
+	mover->tickets = calloc(ticket_count, sizeof(*mover->tickets));
+	mover->rows = calloc(mover->row_count, sizeof(*mover->rows));
+	mover->links = calloc(mover->row_count, sizeof(*mover->links));
+	mover->holds = calloc(mover->save_rows, sizeof(*mover->holds));
+	rows = mover->rows;
+	if (!mover->tickets || !rows || !mover->links || !mover->holds)
+		return -ENOMEM;
+	if (slots_open(&mover->slots, ticket_count) < 0 ||
+	    map_open(&mover->ops, ticket_count, &mover->tickets->op, sizeof(*mover->tickets),
+		     sizeof(mover->tickets->op)) < 0 ||
+	    map_open(&mover->names, mover->save_rows, &rows->name, sizeof(*rows),
+		     sizeof(rows->name)) < 0 ||
+	    map_open(&mover->targets, mover->row_count - mover->save_rows, &rows->group,
+		     sizeof(*rows), sizeof(rows->group) + sizeof(rows->target)) < 0)
+		return -ENOMEM;
+	list_links_init(mover->links, mover->row_count);
+	list_init(&mover->free);
+	for (i = 0; i < mover->row_count; i++)
+		list_push_tail(&mover->free, mover->links, i);
+	return 0;
+}
+
+int mover_open(struct mover *mover, const struct mover_options *options, struct kvs_error *err)
+{
+	uint64_t rows = 0;
+	int      rc;
+
+	*mover = (struct mover){ .cache = options->cache, .candidates = options->candidates,
+				 .save_tickets = options->save_tickets,
+				 .save_rows = options->save_rows,
+				 .load_tickets = options->load_tickets };
+	rc = check(options, &rows, err);
+	if (rc < 0)
+		return rc;
+	mover->row_count = (uint32_t)rows;
+	if (open_tables(mover, options->save_tickets + options->load_tickets) == 0)
+		return 0;
+	mover_close(mover);
+	return err_set(err, -ENOMEM, "no memory for copy tickets of %llu rows",
+		       (unsigned long long)rows);
+}
+
+void mover_close(struct mover *mover)
+{
+	KVS_ASSERT_CMP(mover->slots.busy_count, ==, 0);
+	map_close(&mover->targets);
+	map_close(&mover->names);
+	map_close(&mover->ops);
+	slots_close(&mover->slots);
+	free(mover->holds);
+	free(mover->links);
+	free(mover->rows);
+	free(mover->tickets);
+	*mover = (struct mover){ 0 };
+}
+
+size_t mover_bytes(const struct mover *mover)
+{
+	return mover->slots.count * sizeof(*mover->tickets) +
+	       mover->row_count * (sizeof(*mover->rows) + sizeof(*mover->links)) +
+	       mover->save_rows * sizeof(*mover->holds) + map_bytes(&mover->ops) +
+	       map_bytes(&mover->names) + map_bytes(&mover->targets);
+}
+
+/* --- tickets ---------------------------------------------------------------------------------- */
+
+uint32_t mover_begin(struct mover *mover, enum ticket_kind kind, uint64_t request)
+{
+	const bool     is_load = ticket_is_load(kind);
+	const uint32_t slot = slots_acquire(&mover->slots);
+
+	KVS_ASSERT(is_load ? mover_can_load(mover) : mover_can_stash(mover, 0));
+	/* A slot for each ticket of either kind. */
+	KVS_ASSERT_CMP(slot, !=, SLOT_NONE);
+	mover->tickets[slot] = (struct mover_ticket){ .kind = kind, .request = request };
+	list_init(&mover->tickets[slot].rows);
+	*(is_load ? &mover->loading : &mover->saving_tickets) += 1;
+	return slot;
+}
+
+static void release(struct mover *mover, uint32_t slot)
+{
+	const bool is_load = ticket_is_load(mover->tickets[slot].kind);
+
+	*(is_load ? &mover->loading : &mover->saving_tickets) -= 1;
+	slots_release(&mover->slots, slot);
+}
+
+void mover_add(struct mover *mover, uint32_t slot, const struct mover_row *row)
+{
+	struct mover_ticket *const ticket = &mover->tickets[slot];
+	const uint32_t             i = list_pop_head(&mover->free, mover->links);
+
+	KVS_ASSERT_CMP(i, !=, SLOT_NONE);
+	mover->rows[i] = *row;
+	mover->rows[i].ticket = slot;
+	list_push_tail(&ticket->rows, mover->links, i);
+	if (ticket->kind == TICKET_SAVE)
+		map_insert(&mover->names, map_hash(&mover->names, &mover->rows[i].name), i);
+	if (ticket_is_load(ticket->kind))
+		map_insert(&mover->targets, map_hash(&mover->targets, &mover->rows[i].group), i);
+	else
+		mover->saving_rows++;
+}
+
+uint64_t mover_commit(struct mover *mover, uint32_t slot)
+{
+	struct mover_ticket *const ticket = &mover->tickets[slot];
+
+	if (ticket->rows.count == 0) {
+		release(mover, slot);
+		return 0;
+	}
+	ticket->op = ++mover->last_op;
+	map_insert(&mover->ops, map_hash(&mover->ops, &ticket->op), slot);
+	mover->counts.tickets[ticket->kind]++;
+	mover->counts.rows[ticket->kind] += ticket->rows.count;
+	return ticket->op;
+}
+
+static enum copy_path path_of(enum ticket_kind kind, const struct cache_move *move)
+{
+	if (kind == TICKET_STASH)
+		return COPY_DEVICE_TO_HOST;
+	return move->from_host ? COPY_HOST_TO_DEVICE : COPY_DEVICE_TO_DEVICE;
+}
+
+static uint64_t copy_moves(struct mover *mover, enum ticket_kind kind, uint64_t request,
+			   const struct cache_move *moves, uint32_t row_count)
+{
+	const uint32_t slot = mover_begin(mover, kind, request);
+	uint32_t       i;
+
+	for (i = 0; i < row_count; i++) {
+		const struct cache_move *const move = &moves[i];
+		const enum copy_path           path = path_of(kind, move);
+
+		mover_add(mover, slot,
+			  &(struct mover_row){ .group = move->group, .target = move->target,
+					       .source = move->source, .position = move->position,
+					       .tokens = move->tokens, .path = path });
+	}
+	return mover_commit(mover, slot);
+}
+
+bool mover_can_stash(const struct mover *mover, uint32_t row_count)
+{
+	return mover->saving_tickets < mover->save_tickets &&
+	       row_count <= mover->save_rows - mover->saving_rows;
+}
+
+uint64_t mover_stash(struct mover *mover, uint64_t request, const struct cache_move *moves,
+		     uint32_t row_count)
+{
+	KVS_ASSERT_CMP(row_count, >, 0);
+	KVS_ASSERT(mover_can_stash(mover, row_count));
+	return copy_moves(mover, TICKET_STASH, request, moves, row_count);
+}
+
+bool mover_can_load(const struct mover *mover)
+{
+	return mover->loading < mover->load_tickets;
+}
+
+uint64_t mover_load(struct mover *mover, uint64_t request, const struct cache_move *moves,
+		    uint32_t row_count)
+{
+	if (row_count == 0)
+		return 0;
+	return copy_moves(mover, TICKET_LOAD, request, moves, row_count);
+}
+
+uint64_t mover_bring_back(struct mover *mover, uint64_t request, const struct cache_move *moves,
+			  uint32_t row_count)
+{
+	if (row_count == 0)
+		return 0;
+	return copy_moves(mover, TICKET_BACK, request, moves, row_count);
+}
+
+/* --- questions -------------------------------------------------------------------------------- */
+
+uint64_t mover_fence(const struct mover *mover, uint32_t group, uint32_t block)
+{
+	const uint32_t target[2] = { group, block };
+	uint32_t       row;
+
+	row = map_find(&mover->targets, map_hash(&mover->targets, target), target);
+	return row == SLOT_NONE ? 0 : mover->tickets[mover->rows[row].ticket].op;
+}
+
+static uint32_t find(const struct mover *mover, uint64_t op)
+{
+	return map_find(&mover->ops, map_hash(&mover->ops, &op), &op);
+}
+
+const struct mover_ticket *mover_find(const struct mover *mover, uint64_t op)
+{
+	const uint32_t slot = find(mover, op);
+
+	return slot == SLOT_NONE ? NULL : &mover->tickets[slot];
+}
+
+const struct cache_hold *mover_sources(struct mover *mover, uint32_t *ret_count)
+{
+	uint32_t slot, row;
+
+	*ret_count = 0;
+	SLOTS_EACH(&mover->slots, slot) {
+		const struct mover_ticket *const ticket = &mover->tickets[slot];
+
+		if (ticket_is_load(ticket->kind))
+			continue;
+		MOVER_ROWS(mover, ticket, row) {
+			mover->holds[(*ret_count)++] = (struct cache_hold){
+				mover->rows[row].group, mover->rows[row].source
+			};
+		}
+	}
+	return mover->holds;
+}
+
+/* --- completion ------------------------------------------------------------------------------- */
+
+static void finish_save(struct mover *mover, uint32_t i)
+{
+	const struct mover_row *const row = &mover->rows[i];
+	const struct cell_name        name = candidate_name(&row->name);
+
+	map_remove(&mover->names, map_hash(&mover->names, &row->name), i);
+	cache_host_publish(mover->cache, &name, row->target, row->kind);
+	cache_unpin(mover->cache, STRATUM_DEVICE, row->group, row->source);
+	mover->counts.published++;
+}
+
+/* The cache counts the rows that it reported itself. */
+static void finish_load(struct mover *mover, enum ticket_kind kind, uint32_t i)
+{
+	const struct mover_row *const row = &mover->rows[i];
+	const struct cache_move       move = { .group = row->group, .position = row->position,
+					       .source = row->source, .target = row->target,
+					       .tokens = row->tokens,
+					       .from_host = row->path == COPY_HOST_TO_DEVICE };
+
+	map_remove(&mover->targets, map_hash(&mover->targets, &row->group), i);
+	if (kind == TICKET_LOAD) {
+		cache_moved(mover->cache, &move);
+		return;
+	}
+	cache_unpin(mover->cache, STRATUM_HOST, row->group, row->source);
+	cache_unpin(mover->cache, STRATUM_DEVICE, row->group, row->target);
+}
+
+static void finish_stash(struct mover *mover, uint32_t i)
+{
+	const struct mover_row *const row = &mover->rows[i];
+
+	cache_unpin(mover->cache, STRATUM_HOST, row->group, row->target);
+	cache_unpin(mover->cache, STRATUM_DEVICE, row->group, row->source);
+}
+
+static void finish(struct mover *mover, enum ticket_kind kind, uint32_t i)
+{
+	if (ticket_is_load(kind)) {
+		finish_load(mover, kind, i);
+		return;
+	}
+	if (kind == TICKET_SAVE)
+		finish_save(mover, i);
+	else
+		finish_stash(mover, i);
+	mover->saving_rows--;
+}
+
+bool mover_done(struct mover *mover, uint64_t op)
+{
+	const uint32_t       slot = find(mover, op);
+	struct mover_ticket *ticket;
+	uint32_t             row;
+
+	if (slot == SLOT_NONE) {
+		mover->counts.ignored++;
+		return false;
+	}
+	ticket = &mover->tickets[slot];
+	while ((row = list_pop_head(&ticket->rows, mover->links)) != SLOT_NONE) {
+		finish(mover, ticket->kind, row);
+		list_push_head(&mover->free, mover->links, row);
+	}
+	map_remove(&mover->ops, map_hash(&mover->ops, &ticket->op), slot);
+	release(mover, slot);
+	return true;
+}

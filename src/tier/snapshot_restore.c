@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bringing an image back, or giving it up.  See snapshot.h. */
+#include "tier/snapshot.h"
+
+#include "match/joint.h"
+
+static const struct groups *groups_of(const struct snapshots *snapshots)
+{
+	return cache_groups(snapshots->cache);
+}
+
+static uint32_t block_tokens(const struct snapshots *snapshots, uint32_t group)
+{
+	return groups_of(snapshots)->group[group].spec.block_tokens;
+}
+
+static const struct snapshot *item_of(const struct snapshots *snapshots, uint32_t snapshot)
+{
+	KVS_ASSERT(slots_busy(&snapshots->slots, snapshot));
+	return &snapshots->items[snapshot];
+}
+
+bool snapshot_is_ready(const struct snapshots *snapshots, uint32_t snapshot)
+{
+	return !mover_find(snapshots->mover, item_of(snapshots, snapshot)->op);
+}
+
+uint64_t snapshot_tokens(const struct snapshots *snapshots, uint32_t snapshot, uint64_t hit_tokens)
+{
+	const struct snapshot *const item = item_of(snapshots, snapshot);
+
+	if (hit_tokens < item->base || hit_tokens > item->computed ||
+	    hit_tokens % groups_of(snapshots)->prefix_tokens != 0 ||
+	    !snapshot_is_ready(snapshots, snapshot))
+		return hit_tokens;
+	return item->computed;
+}
+
+static int check_target(const struct snapshots *snapshots, const struct snapshot_block *block,
+			const struct table *table, struct kvs_error *err)
+{
+	const uint32_t   slot = block->position < table->count ? table->slots[block->position]
+							       : BLOCK_NULL;
+	struct cell_view view;
+
+	if (slot == BLOCK_NULL) {
+		return err_set(err, KVS_E_INVALID, "group %u: position %u has no block to restore into",
+			       block->group, block->position);
+	}
+	if (cache_view(snapshots->cache, STRATUM_DEVICE, block->group, slot, &view)) {
+		return err_set(err, KVS_E_INVALID,
+			       "group %u: position %u has a published block, an image needs a private one",
+			       block->group, block->position);
+	}
+	return 0;
+}
+
+static bool is_behind(const struct snapshots *snapshots, const struct snapshot_block *block,
+		      uint64_t hit_tokens)
+{
+	return (uint64_t)block->position * block_tokens(snapshots, block->group) >= hit_tokens;
+}
+
+/* The rows behind a hit, into moves. */
+static int list_restore(struct snapshots *snapshots, uint32_t snapshot, const struct table *tables,
+			uint64_t hit_tokens, uint32_t *ret_count, struct kvs_error *err)
+{
+	const struct snapshot *const item = &snapshots->items[snapshot];
+	uint32_t                     i;
+
+	*ret_count = 0;
+	for (i = 0; i < item->block_count; i++) {
+		const struct snapshot_block *const block = &snapshot_blocks(snapshots, snapshot)[i];
+		const struct table *const          table = &tables[block->group];
+		const uint32_t                     q = block_tokens(snapshots, block->group);
+		const uint64_t                     rest = item->computed - (uint64_t)block->position * q;
+		int                                rc;
+
+		if (!is_behind(snapshots, block, hit_tokens))
+			continue;
+		rc = check_target(snapshots, block, table, err);
+		if (rc < 0)
+			return rc;
+		snapshots->moves[(*ret_count)++] = (struct cache_move){
+			.group = block->group, .position = block->position, .source = block->block,
+			.target = table->slots[block->position],
+			.tokens = rest < q ? (uint32_t)rest : q, .from_host = true
+		};
+	}
+	return 0;
+}
+
+static void let_go(struct snapshots *snapshots, uint32_t snapshot)
+{
+	const uint32_t block_count = item_of(snapshots, snapshot)->block_count;
+	uint32_t       i;
+
+	for (i = 0; i < block_count; i++) {
+		const struct snapshot_block *const block = &snapshot_blocks(snapshots, snapshot)[i];
+
+		cache_unpin(snapshots->cache, STRATUM_HOST, block->group, block->block);
+	}
+	slots_release(&snapshots->slots, snapshot);
+}
+
+int snapshot_restore(struct snapshots *snapshots, uint32_t snapshot, struct table *tables,
+		     uint64_t hit_tokens, uint64_t *ret_op, struct kvs_error *err)
+{
+	const struct snapshot *const item = item_of(snapshots, snapshot);
+	uint32_t                     count, i;
+	int                          rc;
+
+	if (!snapshot_is_ready(snapshots, snapshot))
+		return err_set(err, KVS_E_BUSY, "snapshot: its copies to Host are under way");
+	if (snapshot_tokens(snapshots, snapshot, hit_tokens) != item->computed) {
+		return err_set(err, KVS_E_INVALID,
+			       "hit_tokens: %llu, must be a page boundary from %llu to %llu",
+			       (unsigned long long)hit_tokens, (unsigned long long)item->base,
+			       (unsigned long long)item->computed);
+	}
+	rc = list_restore(snapshots, snapshot, tables, hit_tokens, &count, err);
+	if (rc < 0)
+		return rc;
+	if (count > 0 && !mover_can_load(snapshots->mover))
+		return err_set(err, KVS_E_FULL, "load tickets: all are in flight");
+	/* The ticket has references of its own, as the stash had. */
+	for (i = 0; i < count; i++) {
+		cache_pin(snapshots->cache, STRATUM_HOST, snapshots->moves[i].group,
+			  snapshots->moves[i].source);
+		cache_pin(snapshots->cache, STRATUM_DEVICE, snapshots->moves[i].group,
+			  snapshots->moves[i].target);
+	}
+	*ret_op = mover_bring_back(snapshots->mover, item->request, snapshots->moves, count);
+	cache_reclaim(snapshots->cache, tables, item->computed);
+	let_go(snapshots, snapshot);
+	snapshots->counts.restored++;
+	return 0;
+}
+
+void snapshot_drop(struct snapshots *snapshots, uint32_t snapshot)
+{
+	let_go(snapshots, snapshot);
+	snapshots->counts.dropped++;
+}
+
+static void audit_block(const struct snapshots *snapshots, const struct snapshot *item,
+			const struct snapshot_block *block)
+{
+	const struct group *const group = &groups_of(snapshots)->group[block->group];
+	struct cell_view          view;
+	uint32_t                  first, end;
+
+	match_needed(group, item->computed, &first, &end);
+	KVS_ASSERT_CMP(block->position, >=, first);
+	KVS_ASSERT_CMP(block->position, <, end);
+	KVS_ASSERT(is_behind(snapshots, block, item->base));
+	KVS_ASSERT_CMP(pool_refs(cache_pool(snapshots->cache, STRATUM_HOST), block->group,
+				 block->block), >, 0);
+	KVS_ASSERT(!cache_view(snapshots->cache, STRATUM_HOST, block->group, block->block, &view));
+}
+
+void snapshots_audit(const struct snapshots *snapshots)
+{
+	uint32_t slot, i;
+
+	slots_audit(&snapshots->slots);
+	SLOTS_EACH(&snapshots->slots, slot) {
+		const struct snapshot *const     item = &snapshots->items[slot];
+		const struct mover_ticket *const stash = mover_find(snapshots->mover, item->op);
+
+		KVS_ASSERT_CMP(item->base, <, item->computed);
+		KVS_ASSERT_CMP(item->base % groups_of(snapshots)->prefix_tokens, ==, 0);
+		KVS_ASSERT_CMP(item->block_count, <=, snapshots->block_max);
+		if (stash) {
+			KVS_ASSERT_CMP(stash->kind, ==, TICKET_STASH);
+			KVS_ASSERT_CMP(stash->rows.count, ==, item->block_count);
+		}
+		for (i = 0; i < item->block_count; i++)
+			audit_block(snapshots, item, &snapshot_blocks(snapshots, slot)[i]);
+	}
+}
