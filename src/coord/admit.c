@@ -318,8 +318,10 @@ int cache_admit(struct cache *cache, const struct cache_admission *admission,
 	rc = check_and_count(cache, admission, &plan, err);
 	if (rc < 0)
 		return rc;
-	if (!plan_evictions(cache, admission, &plan, NULL, 0))
+	if (!plan_evictions(cache, admission, &plan, NULL, 0)) {
+		shadow_end(&cache->shadow);
 		return err_set(err, KVS_E_FULL, "no evictions on device make room for the demand");
+	}
 	if (admitted.epoch == 0)
 		admitted.epoch = ++cache->clock;
 	if (probe) {
@@ -333,6 +335,7 @@ int cache_admit(struct cache *cache, const struct cache_admission *admission,
 	if (admission->completed.computed != COMPUTED_NONE)
 		cache_reclaim(cache, admission->tables, admission->completed.computed);
 	evict_let_go(cache);
+	shadow_end(&cache->shadow);
 	take_blocks(cache, admission, &plan, &admitted);
 	*ret_admitted = admitted;
 	return 0;
@@ -342,7 +345,11 @@ bool cache_can_admit(struct cache *cache, const struct cache_admission *admissio
 		     const struct cache_hold *released, uint32_t released_count)
 {
 	struct admit_plan plan;
+	bool              fits;
 
-	return check_and_count(cache, admission, &plan, NULL) == 0 &&
-	       plan_evictions(cache, admission, &plan, released, released_count);
+	if (check_and_count(cache, admission, &plan, NULL) < 0)
+		return false;
+	fits = plan_evictions(cache, admission, &plan, released, released_count);
+	shadow_end(&cache->shadow);
+	return fits;
 }

@@ -263,7 +263,7 @@ int cache_publish(struct cache *cache, struct table *tables, const struct kvs_na
  * cache_free().  A STATE group publishes when `computed` is the tail's end exactly.  A block that bears
  * another name already keeps it, and the tail lacks it.
  *
- * Errors  KVS_E_INVALID  as cache_publish(); tail->tokens a page boundary or not the request's end.
+ * Errors  KVS_E_INVALID  as cache_publish(); tail->tokens a page boundary, or past `computed`.
  */
 int cache_publish_tail(struct cache *cache, struct table *tables,
 		       const struct kvs_namespace *space, const struct cache_tail *tail,

@@ -141,6 +141,21 @@ static uint32_t publish_new(struct cache *cache, const struct publication *what,
 }
 
 /*
+ * A block has one name, a name one position, and a request does not let go of a block in one slot and
+ * take it in another: what breaks that is no prefix hash.
+ */
+static bool may_bear(struct cache *cache, uint32_t group, uint32_t canonical, uint32_t position)
+{
+	const struct shelf *const shelf = device_of(cache);
+	uint32_t                  place;
+
+	if (canonical == BLOCK_NULL)
+		return true;
+	place = shelf_place(shelf, group, canonical);
+	return shelf->marks[place].position == position && !shadow_saw(&cache->shadow, place);
+}
+
+/*
  * One position of a table under its page's hash; entry is the page's, SLOT_NONE while it has none.  A
  * hole has nothing to publish.
  */
@@ -163,10 +178,7 @@ static uint32_t publish_position(struct cache *cache, const struct publication *
 		shelf_touch(shelf, group, *slot, what->epoch, (uint8_t)what->kind, false);
 		return entry;
 	}
-	/* A block has one name, a name one position: what breaks that is no prefix hash. */
-	if (shelf_published(shelf, group, *slot) ||
-	    (canonical != BLOCK_NULL &&
-	     shelf->marks[shelf_place(shelf, group, canonical)].position != position))
+	if (shelf_published(shelf, group, *slot) || !may_bear(cache, group, canonical, position))
 		return entry;
 	if (canonical == BLOCK_NULL)
 		return publish_new(cache, what, group, position, hash);

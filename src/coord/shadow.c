@@ -53,6 +53,11 @@ void shadow_begin(struct shadow *shadow)
 	}
 }
 
+void shadow_end(struct shadow *shadow)
+{
+	shadow->stamp++;
+}
+
 void shadow_need(struct shadow *shadow, uint32_t group, uint64_t blocks)
 {
 	shadow->needed[group] += blocks;
@@ -60,10 +65,15 @@ void shadow_need(struct shadow *shadow, uint32_t group, uint64_t blocks)
 
 /* --- what is a candidate ---------------------------------------------------------------------- */
 
+bool shadow_saw(const struct shadow *shadow, uint32_t place)
+{
+	return shadow->places[place].seen == shadow->stamp;
+}
+
 /* False the second time. */
 static bool see(struct shadow *shadow, uint32_t place)
 {
-	if (shadow->places[place].seen == shadow->stamp)
+	if (shadow_saw(shadow, place))
 		return false;
 	shadow->places[place].seen = shadow->stamp;
 	return true;

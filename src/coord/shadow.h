@@ -63,6 +63,7 @@ void   shadow_close(struct shadow *shadow);
 size_t shadow_bytes(const struct shadow *shadow);
 
 void shadow_begin(struct shadow *shadow);
+void shadow_end(struct shadow *shadow); /* nothing is protected or offered any more */
 /* Blocks that a group will take. */
 void shadow_need(struct shadow *shadow, uint32_t group, uint64_t blocks);
 /* A block that must stay. */
@@ -77,6 +78,9 @@ bool shadow_fits(const struct shadow *shadow);
 
 /* True, and victims are a minimal set; false when no set of candidates is enough. */
 bool shadow_plan(struct shadow *shadow);
+
+/* Was it protected or offered since shadow_begin()? */
+bool shadow_saw(const struct shadow *shadow, uint32_t place);
 
 /* How many references of a block shadow_release() named since shadow_begin(). */
 uint32_t shadow_released(const struct shadow *shadow, uint32_t place);
