@@ -36,7 +36,7 @@ static int check_probe(const struct cache *cache, const struct cache_admission *
 		}
 	}
 	if (computed != COMPUTED_NONE && computed > probe->host_tokens) {
-		return err_set(err, KVS_E_INVALID, "computed: %llu tokens, the hit has %llu",
+		return err_set(err, KVS_E_INVALID, "computed: %llu tokens, must be at most the hit's %llu",
 			       (unsigned long long)computed, (unsigned long long)probe->host_tokens);
 	}
 	return 0;
@@ -56,7 +56,7 @@ static int plan_group(const struct cache *cache, const struct cache_admission *a
 		table.available = plan->claims[g].available;
 		if (table.count > table.slot_max) {
 			return err_set(err, KVS_E_INVALID,
-				       GROUP_LABEL "tables: %u slots, the hit needs %u", g,
+				       GROUP_LABEL "slot_max: %u, the hit needs %u", g,
 				       group->spec.name, table.slot_max, table.count);
 		}
 	}
@@ -207,7 +207,7 @@ static void report_move(struct cache *cache, const struct cache_admission *admis
 				     .target = target, .tokens = rest < q ? (uint32_t)rest : q,
 				     .from_host = load };
 	shelf_pin(device_of(cache), g, target);
-	cache->held++;
+	cache->moving++;
 }
 
 /* The blocks of the hit that the table does not share. */
@@ -320,7 +320,7 @@ int cache_admit(struct cache *cache, const struct cache_admission *admission,
 		return rc;
 	if (!plan_evictions(cache, admission, &plan, NULL, 0)) {
 		shadow_end(&cache->shadow);
-		return err_set(err, KVS_E_FULL, "no evictions on device make room for the demand");
+		return err_set(err, KVS_E_FULL, "Device: no set of evictions makes room for the demand");
 	}
 	if (admitted.epoch == 0)
 		admitted.epoch = ++cache->clock;

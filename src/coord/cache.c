@@ -74,11 +74,15 @@ static int open_parts(struct cache *cache, const struct cache_options *options,
 	if (rc == 0) {
 		rc = shelf_open(device_of(cache), STRATUM_DEVICE, &cache->pages,
 				options->device_parents, err);
+		if (rc < 0)
+			err_prefix(err, "device_parents");
 	}
 	if (rc == 0 && options->host_parents > 0) {
 		rc = shelf_open(host_of(cache), STRATUM_HOST, &cache->pages,
 				options->host_parents, err);
 		cache->has_host = rc == 0;
+		if (rc < 0)
+			err_prefix(err, "host_parents");
 	}
 	return rc == 0 ? open_lists(cache, err) : rc;
 }
@@ -215,8 +219,8 @@ void cache_moved(struct cache *cache, const struct cache_move *move)
 {
 	const enum stratum_id from = move->from_host ? STRATUM_HOST : STRATUM_DEVICE;
 
-	KVS_ASSERT_CMP(cache->held, >, 0);
-	cache->held--;
+	KVS_ASSERT_CMP(cache->moving, >, 0);
+	cache->moving--;
 	shelf_unpin(&cache->shelves[from], move->group, move->source);
 	shelf_unpin(device_of(cache), move->group, move->target);
 }

@@ -2,7 +2,7 @@
 /*
  * The cache coordinator: the blocks of all groups on Device and on Host, and who may have them.
  *
- * It joins four rooms' ideas: the prefix index (which block of which page is published where), the
+ * It joins four ideas: the prefix index (which block of which page is published where), the
  * matchers (how far a prompt can be restored), a pool for each stratum, and an eviction order for
  * each.  It knows no request: what it knows of one are the tables that the caller passes.
  *
@@ -90,7 +90,7 @@ int  cache_open(const struct cache_options *options, struct cache **ret_cache,
 		struct kvs_error *err);
 void cache_close(struct cache *cache); /* NULL is fine; asserts that no table or row holds a block */
 
-size_t               cache_bytes(const struct cache *cache); /* memory of its tables */
+size_t               cache_bytes(const struct cache *cache); /* memory of its tables, without the pools */
 const struct groups *cache_groups(const struct cache *cache);
 const struct pages  *cache_pages(const struct cache *cache);
 /* NULL where there is no Host. */

@@ -8,7 +8,6 @@
 #include "coord/shelf.h"
 
 /* Begins every sentence about a group. */
-#define GROUP_LABEL "group %u \"%s\": "
 
 struct host_parent {
 	uint64_t stamp;
@@ -27,7 +26,7 @@ struct cache {
 	struct cache_sink  sink;
 	uint32_t           prompt_pages;
 	uint32_t          *entries;        /* of the last probe's pages, and one for a tail */
-	uint32_t           held;           /* references of rows that wait for cache_moved() */
+	uint32_t           moving;         /* rows that were reported and wait for cache_moved() */
 	/* Lists of the last admission, and room to build them; a Device has no more blocks than places. */
 	struct cache_move *moves;
 	uint32_t          *fresh;

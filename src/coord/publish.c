@@ -32,7 +32,7 @@ static int check_slots(const struct cache *cache, const uint32_t *slot_counts, u
 			continue;
 		if (page_end * group->page_blocks > slot_counts[g]) {
 			return err_set(err, KVS_E_INVALID,
-				       GROUP_LABEL "page_count: up to page %llu, %u slots hold fewer", g,
+				       GROUP_LABEL "page_count: pages up to %llu do not fit into %u slots", g,
 				       group->spec.name, (unsigned long long)page_end,
 				       slot_counts[g]);
 		}
@@ -46,7 +46,7 @@ static int check_kind(enum cell_kind kind, bool any, struct kvs_error *err)
 
 	if (any ? valid : kind == CELL_NONE)
 		return 0;
-	return err_set(err, KVS_E_INVALID, "kind: %u; new pages need one of 1 to %u, no pages need 0",
+	return err_set(err, KVS_E_INVALID, "kind: %u, must be 1 to %u with new pages, 0 without",
 		       (unsigned int)kind, (unsigned int)CELL_PROMOTED);
 }
 
@@ -61,11 +61,16 @@ int completed_check(const struct cache *cache, const uint32_t *slot_counts,
 		return err_set(err, KVS_E_INVALID, "new_begin: %u, after all %u pages",
 			       completed->new_begin, completed->page_count);
 	}
+	if (completed->computed != COMPUTED_NONE && completed->computed > TOKENS_MAX) {
+		return err_set(err, KVS_E_INVALID, "computed: %llu tokens, must be at most %d",
+			       (unsigned long long)completed->computed, TOKENS_MAX);
+	}
 	rc = check_kind(completed->kind, any, err);
 	if (rc < 0 || !any)
 		return rc;
 	if (completed->computed < tokens) {
-		return err_set(err, KVS_E_INVALID, "computed: %llu tokens, %u pages hold %llu",
+		return err_set(err, KVS_E_INVALID,
+			       "computed: %llu tokens, must be at least those of %u pages, %llu",
 			       (unsigned long long)completed->computed, completed->page_count,
 			       (unsigned long long)tokens);
 	}
@@ -308,7 +313,7 @@ static int check_tail(const struct cache *cache, const struct table *tables,
 
 		if ((uint64_t)tables[g].count * q < tail->tokens) {
 			return err_set(err, KVS_E_INVALID,
-				       GROUP_LABEL "tail.tokens: %u, the table ends before", g,
+				       GROUP_LABEL "tail.tokens: %u, the table ends before it", g,
 				       group->spec.name, tail->tokens);
 		}
 	}

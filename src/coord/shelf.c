@@ -72,7 +72,8 @@ static int open_pool(struct shelf *shelf, const struct groups *groups, uint32_t 
 	}
 	places = (uint64_t)parent_count * shelf->place_max;
 	if (places > POOL_BLOCK_MAX) {
-		return err_set(err, KVS_E_INVALID, "parents: %u of up to %u blocks, more than %d blocks",
+		return err_set(err, KVS_E_INVALID,
+			       "parents: %u of up to %u blocks each, must be at most %d blocks in all",
 			       parent_count, shelf->place_max, POOL_BLOCK_MAX);
 	}
 	shelf->place_count = (uint32_t)places;

@@ -19,12 +19,13 @@ static int check_end(const struct table *table, const struct group *group, uint6
 	const uint64_t slots = (end + group->spec.block_tokens - 1) / group->spec.block_tokens;
 
 	if (end > TOKENS_MAX) {
-		return err_set(err, KVS_E_INVALID, "group \"%s\": tokens: a demand up to %llu, at most %d",
+		return err_set(err, KVS_E_INVALID,
+			       "group \"%s\": tokens: the demand ends at %llu, must be at most %d",
 			       group->spec.name, (unsigned long long)end, TOKENS_MAX);
 	}
 	if (slots > table->slot_max) {
 		return err_set(err, KVS_E_INVALID,
-			       "group \"%s\": tokens: a demand of %llu slots, the table has %u",
+			       "group \"%s\": tokens: the demand needs %llu slots, the table has %u",
 			       group->spec.name, (unsigned long long)slots, table->slot_max);
 	}
 	return 0;
@@ -75,15 +76,20 @@ static int plan_sparse(const struct table *table, const struct group *group,
 	if (rc < 0)
 		return rc;
 	slots = (end + q - 1) / q;
-	if (table->available >= q || demand->first_slot < lowest || demand->first_slot >= slots) {
+	if (table->available >= q) {
 		return err_set(err, KVS_E_INVALID,
-			       "group \"%s\": first_slot: %u, must be from the table's end at %u, with no block "
-			       "in reserve, to the demand's last slot %llu",
-			       group->spec.name, demand->first_slot, lowest,
-			       (unsigned long long)slots - 1);
+			       "group \"%s\": available: %u tokens, a sparse demand needs less than "
+			       "a block of %u in reserve",
+			       group->spec.name, table->available, q);
+	}
+	if (demand->first_slot < lowest || demand->first_slot >= slots) {
+		return err_set(err, KVS_E_INVALID,
+			       "group \"%s\": first_slot: %u, must be %u to %llu", group->spec.name,
+			       demand->first_slot, lowest, (unsigned long long)slots - 1);
 	}
 	if (demand->tokens < table_end(table, group)) {
-		return err_set(err, KVS_E_INVALID, "group \"%s\": tokens: end %u, the table is at %llu",
+		return err_set(err, KVS_E_INVALID,
+			       "group \"%s\": tokens: the demand ends at %u, the table is at %llu",
 			       group->spec.name, demand->tokens,
 			       (unsigned long long)table_end(table, group));
 	}

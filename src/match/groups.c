@@ -5,7 +5,6 @@
 #include <string.h>
 
 /* Begins every sentence about a group. */
-#define GROUP_LABEL "group %u \"%s\": "
 
 static int check_name(const struct group_spec *specs, uint32_t id, struct kvs_error *err)
 {
@@ -127,6 +126,7 @@ int groups_make(const struct group_spec *specs, uint32_t count, uint32_t prefix_
 
 uint32_t group_expired_blocks(const struct group *group, uint64_t computed)
 {
+	KVS_ASSERT_CMP(computed, <=, TOKENS_MAX);
 	if (group_is_closed(group) || computed < group->window_tokens)
 		return 0;
 	return (uint32_t)((computed - group->window_tokens + 1) / group->spec.block_tokens);

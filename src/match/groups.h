@@ -32,6 +32,9 @@
 /* A longer prompt's boundaries would not fit into a block table's 32 bits. */
 #define TOKENS_MAX INT32_MAX
 
+/* Of a group in a sentence: its id and its name. */
+#define GROUP_LABEL "group %u \"%s\": "
+
 enum group_kind { GROUP_FULL, GROUP_WINDOW, GROUP_STATE };
 
 /* What a caller says of a group.  Its id is its position. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The prefix index: which keys are published, and in which block of which stratum.
+ * The prefix index of one group, the scheduler's: which keys are published, and in which block of which
+ * stratum.  pages.h will replace it.
  *
  * One entry a key serves Device and Host together; it lives while at least one of them holds the
  * key.  The index says where bytes are; who may drop them is the business of the stratum that owns

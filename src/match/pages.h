@@ -25,12 +25,13 @@
 #include "base/slots.h"
 #include "key/key.h"
 #include "match/groups.h"
+#include "pool/pool.h"
 
-/* DEVICE and HOST, as in stratum_id of match/index.h. */
+/* For enum stratum_id alone; it goes with the index of one group. */
 #include "match/index.h"
 
 /* A null block: not held.  Pools number blocks of a group from 1. */
-#define BLOCK_NULL 0u
+#define BLOCK_NULL POOL_NULL
 
 /* What a map key is: equal namespace and hash, equal page. */
 struct page_name {
@@ -48,6 +49,7 @@ struct page_entry {
 };
 
 static_assert(sizeof(struct page_entry) == 64, "an entry is a cache line");
+static_assert(offsetof(struct page_entry, name) == 0, "an entry begins with its key");
 
 struct pages {
 	struct groups      groups;

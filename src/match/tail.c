@@ -5,12 +5,16 @@
  */
 #include "match/tail.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bits.h"
 #include "base/err.h"
+
+static_assert(PROMPT_TOKENS_MAX == TOKENS_MAX, "a prompt that is named can be matched");
+static_assert(offsetof(struct tail_page, name) == 0, "a page begins with its key");
 
 int tails_open(struct tails *tails, uint32_t hint_max, uint32_t page_tokens)
 {

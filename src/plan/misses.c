@@ -25,12 +25,6 @@ void misses_close(struct misses *misses)
 	*misses = (struct misses){ 0 };
 }
 
-size_t misses_bytes(const struct misses *misses)
-{
-	return ((size_t)misses->page_max + 1) * misses->groups.count * sizeof(*misses->sums) +
-	       ((size_t)misses->tail_max + 1) * sizeof(*misses->tail_entries);
-}
-
 /* All or none is the rule and needs no counting. */
 static uint32_t count_columns(const struct group *group, uint64_t columns)
 {

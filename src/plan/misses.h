@@ -29,7 +29,6 @@ struct misses {
 int    misses_open(struct misses *misses, const struct groups *groups, uint32_t page_max,
 		   uint32_t tail_max);
 void   misses_close(struct misses *misses);
-size_t misses_bytes(const struct misses *misses); /* memory in use */
 
 /* Count the first page_count pages of a view, and look up the tails. */
 void misses_count(struct misses *misses, const struct view *view, uint32_t page_count,

@@ -67,15 +67,6 @@ void query_close(struct query *query)
 	*query = (struct query){ 0 };
 }
 
-size_t query_bytes(const struct query *query)
-{
-	const struct query_limits *const limits = &query->limits;
-
-	return limits->key_max * sizeof(*query->keys) +
-	       ((size_t)limits->page_max + limits->tail_max) * sizeof(*query->boundaries) +
-	       bits_words(cells_of(query)) * sizeof(*query->seen) + misses_bytes(&query->misses);
-}
-
 /* --- boundaries ------------------------------------------------------------------------------- */
 
 /* What of a need in full pages is missing, and not asked for yet. */

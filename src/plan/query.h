@@ -107,7 +107,6 @@ struct query {
 int    query_open(struct query *query, const struct groups *groups,
 		  const struct query_limits *limits, struct kvs_error *err);
 void   query_close(struct query *query);
-size_t query_bytes(const struct query *query); /* memory in use */
 
 /* The last token that a boundary may have: the bound, or as far as the lookahead goes. */
 uint32_t query_reach(const struct query_limits *limits, uint32_t local_tokens,

@@ -74,7 +74,7 @@ uint32_t pool_parent_of(const struct pool *pool, uint32_t group, uint32_t block)
 bool     pool_bound(const struct pool *pool, uint32_t parent, uint32_t *ret_group);
 uint32_t pool_used(const struct pool *pool, uint32_t parent);      /* held blocks of a parent */
 
-/* O(n): bindings, counts and queues agree. */
+/* O(parents * (groups + largest packing)): bindings, counts and orders agree. */
 void pool_audit(const struct pool *pool);
 
 #endif

@@ -428,6 +428,10 @@ static void what_the_caller_got_wrong_is_named(void **state)
 	check_refused(&box, &admission, KVS_E_INVALID, "computed: 3");
 	admission.completed = box_completed(&box, 0, 2, 8, CELL_CHUNK);
 	check_refused(&box, &admission, KVS_E_INVALID, "\"full0\": page_count");
+	admission.completed.computed = (uint64_t)TOKENS_MAX + 1;
+	check_refused(&box, &admission, KVS_E_INVALID, "computed: 2147483648");
+	admission.completed = (struct cache_completed){ .computed = UINT64_MAX - 1 };
+	check_refused(&box, &admission, KVS_E_INVALID, "computed: 18446744073709551614");
 	admission.completed = box_completed(&box, 0, 1, 4, CELL_NONE);
 	check_refused(&box, &admission, KVS_E_INVALID, "kind: 0");
 	admission.completed = box_completed(&box, 1, 1, 4, CELL_CHUNK);
@@ -442,7 +446,7 @@ static void what_the_caller_got_wrong_is_named(void **state)
 	free_tables(&box, &request);
 	request.tables[0].slot_max = 0;
 	admission.demands = &none;
-	check_refused(&box, &admission, KVS_E_INVALID, "\"full0\": tables: 0 slots");
+	check_refused(&box, &admission, KVS_E_INVALID, "\"full0\": slot_max: 0");
 	request.tables[0].slot_max = 1;
 	admission.demands = &demand;
 	check_refused(&box, &admission, KVS_E_INVALID, "\"full0\": tokens");

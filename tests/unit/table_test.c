@@ -162,8 +162,8 @@ static void a_demand_that_cannot_be_meant_is_refused(void **state)
 	check_refused(&whole, demand_sparse(0, 8, 2), "tokens: 0");
 	check_refused(&whole, demand_sparse(12, 0, 1), "first_slot: 1");
 	check_refused(&whole, demand_sparse(12, 0, 3), "first_slot: 3");
-	check_refused(&ahead, demand_sparse(16, 0, 3), "first_slot: 3");
-	check_refused(&reserved, demand_sparse(4, 4, 1), "tokens: end 4");
+	check_refused(&ahead, demand_sparse(16, 0, 3), "available: ");
+	check_refused(&reserved, demand_sparse(4, 4, 1), "tokens: the demand ends at 4");
 	check_refused(&whole, demand_sparse(SLOTS * 4 + 1, 0, 2), "17 slots");
 	check_refused(&whole, demand_dense(SLOTS * 4, 0), "18 slots");
 	check_refused(&whole, demand_dense(TOKENS_MAX, 0), "at most");
