@@ -22,7 +22,6 @@ static int check_probe(const struct cache *cache, const struct cache_admission *
 		       struct kvs_error *err)
 {
 	const struct cache_probe *const probe = admission->probe;
-	const uint64_t                  computed = admission->completed.computed;
 	uint32_t                        g;
 
 	if (probe->version != cache->version)
@@ -34,10 +33,6 @@ static int check_probe(const struct cache *cache, const struct cache_admission *
 				       cache->pages.groups.group[g].spec.name,
 				       admission->tables[g].count);
 		}
-	}
-	if (computed != COMPUTED_NONE && computed > probe->host_tokens) {
-		return err_set(err, KVS_E_INVALID, "computed: %llu tokens, must be at most the hit's %llu",
-			       (unsigned long long)computed, (unsigned long long)probe->host_tokens);
 	}
 	return 0;
 }
@@ -66,9 +61,11 @@ static int plan_group(const struct cache *cache, const struct cache_admission *a
 static int check_and_count(const struct cache *cache, const struct cache_admission *admission,
 			   struct admit_plan *plan, struct kvs_error *err)
 {
-	uint32_t slot_counts[GROUPS_MAX];
-	uint32_t g;
-	int      rc = 0;
+	const uint64_t end = admission->probe ? admission->probe->host_tokens
+					      : tables_end(cache, admission->tables);
+	uint32_t       slot_counts[GROUPS_MAX];
+	uint32_t       g;
+	int            rc = 0;
 
 	if (admission->epoch > 0)
 		rc = epoch_check(cache, admission->epoch, err);
@@ -78,7 +75,7 @@ static int check_and_count(const struct cache *cache, const struct cache_admissi
 		rc = plan_group(cache, admission, g, plan, err);
 		slot_counts[g] = plan->claims[g].slots;
 	}
-	return rc == 0 ? completed_check(cache, slot_counts, &admission->completed, err) : rc;
+	return rc == 0 ? completed_check(cache, slot_counts, end, &admission->completed, err) : rc;
 }
 
 /* --- the plan --------------------------------------------------------------------------------- */

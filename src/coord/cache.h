@@ -242,7 +242,7 @@ void cache_moved(struct cache *cache, const struct cache_move *move);
 /**
  * Publish what completed and reclaim what expired; take nothing.
  *
- * Errors  KVS_E_INVALID  as cache_admit(); nothing changed.
+ * Errors  KVS_E_INVALID  as cache_admit(), `computed` past the tables' end; nothing changed.
  */
 int cache_advance(struct cache *cache, struct table *tables, const struct cache_completed *completed,
 		  uint64_t epoch, struct kvs_error *err);
@@ -250,8 +250,9 @@ int cache_advance(struct cache *cache, struct table *tables, const struct cache_
 /**
  * Publish exactly these pages in all groups, holes left out: a loaded extension.
  *
- * hashes are of pages first_page .. first_page + page_count - 1.  Here as in all publication: a block that
- * bears another name, or a name that is another position's, is left as it is.
+ * hashes are of pages first_page .. first_page + page_count - 1; a page_count of 0 does nothing.  Here as
+ * in all publication: a block that bears another name, or a name that is another position's, is left as
+ * it is.
  * Errors  KVS_E_INVALID  pages outside of a table, no kind, an epoch never drawn; nothing changed.
  */
 int cache_publish(struct cache *cache, struct table *tables, const struct kvs_namespace *space,

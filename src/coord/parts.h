@@ -45,9 +45,11 @@ static inline struct shelf *host_of(struct cache *cache)
 
 /* --- publish.c -------------------------------------------------------------------------------- */
 
-/* Errors as cache_advance() says; tables of these counts. */
-int completed_check(const struct cache *cache, const uint32_t *slot_counts,
+/* Errors as cache_advance() says; tables of these counts, the longest of which ends at this token. */
+int completed_check(const struct cache *cache, const uint32_t *slot_counts, uint64_t end,
 		    const struct cache_completed *completed, struct kvs_error *err);
+/* Where the next token of the longest table goes. */
+uint64_t tables_end(const struct cache *cache, const struct table *tables);
 int epoch_check(const struct cache *cache, uint64_t epoch, struct kvs_error *err);
 
 void completed_publish(struct cache *cache, struct table *tables,

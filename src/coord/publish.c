@@ -50,7 +50,20 @@ static int check_kind(enum cell_kind kind, bool any, struct kvs_error *err)
 		       (unsigned int)kind, (unsigned int)CELL_PROMOTED);
 }
 
-int completed_check(const struct cache *cache, const uint32_t *slot_counts,
+uint64_t tables_end(const struct cache *cache, const struct table *tables)
+{
+	uint64_t end = 0;
+	uint32_t g;
+
+	for (g = 0; g < cache->pages.groups.count; g++) {
+		const uint64_t of_table = table_end(&tables[g], &cache->pages.groups.group[g]);
+
+		end = of_table > end ? of_table : end;
+	}
+	return end;
+}
+
+int completed_check(const struct cache *cache, const uint32_t *slot_counts, uint64_t end,
 		    const struct cache_completed *completed, struct kvs_error *err)
 {
 	const bool     any = completed->new_begin < completed->page_count;
@@ -64,6 +77,10 @@ int completed_check(const struct cache *cache, const uint32_t *slot_counts,
 	if (completed->computed != COMPUTED_NONE && completed->computed > TOKENS_MAX) {
 		return err_set(err, KVS_E_INVALID, "computed: %llu tokens, must be at most %d",
 			       (unsigned long long)completed->computed, TOKENS_MAX);
+	}
+	if (completed->computed != COMPUTED_NONE && completed->computed > end) {
+		return err_set(err, KVS_E_INVALID, "computed: %llu tokens, the tables end at %llu",
+			       (unsigned long long)completed->computed, (unsigned long long)end);
 	}
 	rc = check_kind(completed->kind, any, err);
 	if (rc < 0 || !any)
@@ -256,7 +273,7 @@ int cache_advance(struct cache *cache, struct table *tables, const struct cache_
 		slot_counts[g] = tables[g].count;
 	rc = epoch_check(cache, epoch, err);
 	if (rc == 0)
-		rc = completed_check(cache, slot_counts, completed, err);
+		rc = completed_check(cache, slot_counts, tables_end(cache, tables), completed, err);
 	if (rc < 0)
 		return rc;
 	completed_publish(cache, tables, completed, epoch);
@@ -302,6 +319,10 @@ static int check_tail(const struct cache *cache, const struct table *tables,
 	const struct groups *const groups = &cache->pages.groups;
 	uint32_t                   g;
 
+	if (tail->tokens > TOKENS_MAX) {
+		return err_set(err, KVS_E_INVALID, "tail.tokens: %u, must be at most %d", tail->tokens,
+			       TOKENS_MAX);
+	}
 	if (tail->tokens % groups->prefix_tokens == 0 || tail->tokens > computed) {
 		return err_set(err, KVS_E_INVALID,
 			       "tail.tokens: %u, must not be a multiple of %u, nor above computed, %llu",

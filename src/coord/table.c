@@ -31,8 +31,7 @@ static int check_end(const struct table *table, const struct group *group, uint6
 	return 0;
 }
 
-/* The logical end: where the next token goes. */
-static uint64_t table_end(const struct table *table, const struct group *group)
+uint64_t table_end(const struct table *table, const struct group *group)
 {
 	return (uint64_t)table->count * group->spec.block_tokens - table->available;
 }
@@ -136,11 +135,14 @@ int table_consume(struct table *table, const struct group *group, uint32_t token
 
 uint32_t table_expired(const struct table *table, const struct group *group, uint64_t computed)
 {
+	const uint32_t q = group->spec.block_tokens;
 	const uint32_t expired = group_expired_blocks(group, computed);
+	/* Where the next token may go, no query has been. */
+	const uint32_t used = table->count - (table->available + q - 1) / q;
 
 	if (expired < table->reclaimed)
 		return table->reclaimed;
-	return expired < table->count ? expired : table->count;
+	return expired < used ? expired : used;
 }
 
 void table_audit(const struct table *table, const struct group *group)

@@ -88,6 +88,9 @@ void table_push(struct table *table, uint32_t block);
 int table_consume(struct table *table, const struct group *group, uint32_t tokens,
 		  struct kvs_error *err);
 
+/* The logical end: where the next token goes. */
+uint64_t table_end(const struct table *table, const struct group *group);
+
 /* Slots [reclaimed, this) are expired once `computed` tokens have their cache; at least reclaimed. */
 uint32_t table_expired(const struct table *table, const struct group *group, uint64_t computed);
 

@@ -18,6 +18,9 @@ static_assert(offsetof(struct tail_page, name) == 0, "a page begins with its key
 
 int tails_open(struct tails *tails, uint32_t hint_max, uint32_t page_tokens)
 {
+	KVS_ASSERT_CMP(hint_max, >, 0);
+	KVS_ASSERT_CMP(hint_max, <=, INT32_MAX);
+	KVS_ASSERT_CMP(page_tokens, >, 0);
 	*tails = (struct tails){ .page_tokens = page_tokens };
 	list_init(&tails->age);
 	tails->pages = calloc(hint_max, sizeof(*tails->pages));

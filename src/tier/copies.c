@@ -12,7 +12,7 @@ static_assert(offsetof(struct copy, tokens) == 4 * sizeof(uint32_t), "the key is
 int copies_open(struct copies *copies, uint32_t op_max, uint32_t row_max, struct kvs_error *err)
 {
 	*copies = (struct copies){ .op_max = op_max, .row_max = row_max };
-	if (op_max == 0 || row_max == 0 || row_max > INT32_MAX) {
+	if (op_max == 0 || op_max > INT32_MAX || row_max == 0 || row_max > INT32_MAX) {
 		return err_set(err, KVS_E_INVALID,
 			       "copies of a plan: %u operations, %u rows, must be 1 to %d", op_max, row_max,
 			       INT32_MAX);

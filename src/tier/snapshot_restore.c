@@ -42,6 +42,7 @@ static int check_target(const struct snapshots *snapshots, const struct snapshot
 	const uint32_t   slot = block->position < table->count ? table->slots[block->position]
 							       : BLOCK_NULL;
 	struct cell_view view;
+	uint64_t         filling;
 
 	if (slot == BLOCK_NULL) {
 		return err_set(err, KVS_E_INVALID, "group %u: position %u has no block to restore into",
@@ -51,6 +52,11 @@ static int check_target(const struct snapshots *snapshots, const struct snapshot
 		return err_set(err, KVS_E_INVALID,
 			       "group %u: position %u has a published block, an image needs a private one",
 			       block->group, block->position);
+	}
+	filling = mover_fence(snapshots->mover, block->group, slot);
+	if (filling > 0) {
+		return err_set(err, KVS_E_INVALID, "group %u: position %u is being filled by ticket %llu",
+			       block->group, block->position, (unsigned long long)filling);
 	}
 	return 0;
 }

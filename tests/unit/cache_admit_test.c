@@ -427,6 +427,8 @@ static void what_the_caller_got_wrong_is_named(void **state)
 	admission.completed = box_completed(&box, 0, 1, 3, CELL_CHUNK);
 	check_refused(&box, &admission, KVS_E_INVALID, "computed: 3");
 	admission.completed = box_completed(&box, 0, 2, 8, CELL_CHUNK);
+	check_refused(&box, &admission, KVS_E_INVALID, "computed: 8 tokens, the tables end at 4");
+	admission.completed.computed = COMPUTED_NONE;
 	check_refused(&box, &admission, KVS_E_INVALID, "\"full0\": page_count");
 	admission.completed.computed = (uint64_t)TOKENS_MAX + 1;
 	check_refused(&box, &admission, KVS_E_INVALID, "computed: 2147483648");
@@ -450,6 +452,7 @@ static void what_the_caller_got_wrong_is_named(void **state)
 	request.tables[0].slot_max = 1;
 	admission.demands = &demand;
 	check_refused(&box, &admission, KVS_E_INVALID, "\"full0\": tokens");
+	request.tables[0].slot_max = 2;
 	admission.completed.computed = 5;
 	check_refused(&box, &admission, KVS_E_INVALID, "computed: 5");
 	box_close(&box);

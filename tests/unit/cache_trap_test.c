@@ -328,7 +328,7 @@ static void a_stale_probe_is_refused(void **state)
 
 static void one_name_at_two_pages_is_the_callers_mistake_and_no_panic(void **state)
 {
-	static const struct lab_model model = { 4, 4, 0, { LAB_WINDOW(4, 11, 1) } };
+	static const struct lab_model model = { 4, 4, 0, { LAB_WINDOW(4, 9, 1) } };
 	struct lab_step               step = lab_tokens(8);
 	struct lab_request            request;
 	struct lab                    lab;
@@ -341,7 +341,7 @@ static void one_name_at_two_pages_is_the_callers_mistake_and_no_panic(void **sta
 	assert_int_equal(lab.probe.device_tokens, 4);
 	lab_admit(&lab, &request, &step);
 	/* 2 blocks, where 1 is free and slot 0, which bears page 2's name, slides out. */
-	lab_complete(&lab, &step, 3, 1, CELL_CHUNK, 14);
+	lab_complete(&lab, &step, 3, 1, CELL_CHUNK, 12);
 	lab_admit(&lab, &request, &step);
 	lab_free(&lab, &request);
 	lab_close(&lab);
