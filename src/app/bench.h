@@ -9,6 +9,8 @@
 #ifndef APP_BENCH_H
 #define APP_BENCH_H
 
+#include <jansson.h>
+
 #include "app/app.h"
 
 /* A bound on --runs, so that figures of all runs fit beside each other. */
@@ -24,6 +26,9 @@ extern const struct app_command bench_match_command;
 extern const struct app_command bench_open_command;
 extern const struct app_command bench_resp_command;
 extern const struct app_command bench_store_command;
+
+/* Write a report, which it takes over (NULL: no memory); -EIO. */
+int bench_print_json(json_t *report, struct kvs_error *err);
 
 /* The middle one of count figures, which it sorts; count >= 1. */
 double bench_median(double *figures, uint32_t count);

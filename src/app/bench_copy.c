@@ -2,7 +2,6 @@
 /* `kvstrata bench copy`: the copy engine of a machine without accelerator beside memcpy. */
 #include "app/bench_copy.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -45,7 +44,7 @@ static int print_json(const struct bench_copy *set, const struct bench_copy_row 
 {
 	json_t *const array = json_array();
 	uint32_t      i;
-	int           f, failed;
+	int           f;
 
 	for (i = 0; i < count; i++) {
 		json_t *const object = json_object();
@@ -59,12 +58,7 @@ static int print_json(const struct bench_copy *set, const struct bench_copy_row 
 			json_object_set_new(object, names[f], json_real(rows[i].figures[f]));
 		json_array_append_new(array, object);
 	}
-	failed = !array || json_dumpf(array, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6)) < 0;
-	json_decref(array);
-	putchar('\n');
-	if (failed || fflush(stdout) != 0)
-		return err_set(err, -EIO, "standard output: cannot write the report");
-	return 0;
+	return bench_print_json(array, err);
 }
 
 static int measure_all(const struct bench_copy *set, struct bench_copy_row *rows, uint32_t count,

@@ -230,18 +230,13 @@ static void print(const struct settings *set, const double *medians)
 static int print_json(const struct settings *set, const double *medians, struct kvs_error *err)
 {
 	json_t *const object = json_object();
-	int           failed, i;
+	int           i;
 
 	json_object_set_new(object, "batch", json_integer((json_int_t)set->batch));
 	json_object_set_new(object, "runs", json_integer((json_int_t)set->runs));
 	for (i = 0; i < FIGURE_COUNT; i++)
 		json_object_set_new(object, figures[i].name, json_real(medians[i]));
-	failed = !object || json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6)) < 0;
-	json_decref(object);
-	putchar('\n');
-	if (failed || fflush(stdout) != 0)
-		return err_set(err, -EIO, "standard output: cannot write the report");
-	return 0;
+	return bench_print_json(object, err);
 }
 
 /* --- open and close --------------------------------------------------------------------------- */

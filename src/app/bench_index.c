@@ -53,14 +53,14 @@ static double measure(const struct pages *pages, const struct kvs_namespace *spa
 {
 	static struct prefix_hash hashes[PROMPT_PAGES];
 	static uint32_t           found[PROMPT_PAGES];
-	uint64_t ns = 0;
-	uint32_t prompt, page;
+	uint64_t                  ns = 0;
+	uint32_t                  prompt, page;
 
 	for (prompt = 0; prompt < PROMPTS; prompt++) {
 		const struct view view = { .pages = pages, .entries = found,
 					   .page_count = PROMPT_PAGES, .held_in = HELD_DEVICE };
-		const uint32_t first = (uint32_t)prng_below(prng, entries - PROMPT_PAGES);
-		uint64_t       begin_ns;
+		const uint32_t    first = (uint32_t)prng_below(prng, entries - PROMPT_PAGES);
+		uint64_t          begin_ns;
 
 		for (page = 0; page < PROMPT_PAGES; page++) {
 			hashes[page] = hash_of(scattered ? (uint32_t)prng_below(prng, entries)
@@ -77,15 +77,17 @@ static double measure(const struct pages *pages, const struct kvs_namespace *spa
 static int measure_size(uint32_t entries, uint32_t runs, struct bench_index_row *ret_row,
 			struct kvs_error *err)
 {
-	static const struct group_spec specs[] = { { "full", GROUP_FULL, BENCH_MATCH_PAGE, 0, 1 },
-						   { "window", GROUP_WINDOW, BENCH_MATCH_PAGE, 4096, 1 },
-						   { "state", GROUP_STATE, BENCH_MATCH_PAGE, 0, 1 } };
-	double                     ns[BENCH_RUNS_MAX], scattered_ns[BENCH_RUNS_MAX];
-	struct kvs_namespace       space;
-	struct groups              groups;
-	struct pages               pages;
-	struct prng                prng;
-	uint32_t                   run;
+	static const struct group_spec specs[] = {
+		{ "full", GROUP_FULL, BENCH_MATCH_PAGE, 0, 1 },
+		{ "window", GROUP_WINDOW, BENCH_MATCH_PAGE, BENCH_MATCH_WINDOW, 1 },
+		{ "state", GROUP_STATE, BENCH_MATCH_PAGE, 0, 1 },
+	};
+	double               ns[BENCH_RUNS_MAX], scattered_ns[BENCH_RUNS_MAX];
+	struct kvs_namespace space;
+	struct groups        groups;
+	struct pages         pages;
+	struct prng          prng;
+	uint32_t             run;
 
 	KVS_ASSERT(groups_make(specs, ARRAY_COUNT(specs), BENCH_MATCH_PAGE, &groups, err) == 0);
 	if (pages_open(&pages, &groups, entries) < 0)

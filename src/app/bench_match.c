@@ -18,68 +18,81 @@
 #include "key/prompt.h"
 #include "os/os.h"
 
-#define WINDOW_TOKENS 4096u
 /* What is left to compute is planned as a chunk of at most so many tokens. */
 #define CHUNK_TOKENS 8192u
 
 enum { FULL, WINDOW, STATE, GROUPS };
 
-static const struct bench_match_case cases[BENCH_MATCH_CASES] = {
-	{ "q128 cold", 128, BENCH_COLD },     { "q128 device", 128, BENCH_ON_DEVICE },
-	{ "q128 host", 128, BENCH_ON_HOST },  { "q16 cold", 16, BENCH_COLD },
-	{ "q16 device", 16, BENCH_ON_DEVICE }, { "q16 host", 16, BENCH_ON_HOST },
+enum bench_match_where { BENCH_COLD, BENCH_ON_DEVICE, BENCH_ON_HOST };
+
+struct bench_match_case {
+	const char            *name;
+	uint32_t               block_tokens;
+	enum bench_match_where where;
 };
+
+static const struct bench_match_case cases[BENCH_MATCH_CASES] = {
+	{ "q128 cold", 128, BENCH_COLD },
+	{ "q128 device", 128, BENCH_ON_DEVICE },
+	{ "q128 host", 128, BENCH_ON_HOST },
+	{ "q16 cold", 16, BENCH_COLD },
+	{ "q16 device", 16, BENCH_ON_DEVICE },
+	{ "q16 host", 16, BENCH_ON_HOST },
+};
+
+const uint32_t bench_match_page_block_tokens[BENCH_MATCH_PAGE_CASES] = { 128, 16 };
 
 struct bench_prompt {
 	struct kvs_namespace space;
-	struct prompt        names;      /* what its pages are hashed from */
-	uint32_t             tokens;
-	uint32_t             pages;      /* that may be restored: all but what the last token lies in */
-	int32_t             *token;
+	struct prompt        hashed;      /* what its pages are hashed from */
+	uint32_t             token_count;
+	uint32_t             pages;       /* that may be restored: all but what the last token lies in */
+	int32_t             *tokens;
 	struct prefix_hash  *hashes;
-	uint8_t             *bare;       /* of each page: room for the prior digest, the tokens */
+	uint8_t             *bare;        /* of each page: room for the prior digest, the tokens */
 };
 
 struct stand {
 	const struct bench_prompt *prompt;
-	struct cache        *cache;
-	uint32_t             block_tokens;
-	struct table         tables[GROUPS];
-	uint32_t            *slots[GROUPS];
+	struct cache              *cache;
+	uint32_t                   block_tokens;
+	struct table               tables[GROUPS];
+	uint32_t                  *slots[GROUPS];
 };
 
 /* --- the prompt ------------------------------------------------------------------------------- */
 
 #define BARE_BYTES (SHA256_BYTES + 4 * BENCH_MATCH_PAGE)
 
-static void text_close(struct bench_prompt *prompt)
+static void prompt_close(struct bench_prompt *prompt)
 {
-	free(prompt->token);
+	free(prompt->tokens);
 	free(prompt->hashes);
 	free(prompt->bare);
 }
 
-static int text_open(struct bench_prompt *prompt, uint32_t tokens, struct kvs_error *err)
+static int prompt_open(struct bench_prompt *prompt, uint32_t token_count, struct kvs_error *err)
 {
 	struct prng prng;
 	uint32_t    i;
 
-	*prompt = (struct bench_prompt){ .tokens = tokens, .pages = (tokens - 1) / BENCH_MATCH_PAGE };
-	prompt->token = calloc(tokens, sizeof(*prompt->token));
+	*prompt = (struct bench_prompt){ .token_count = token_count,
+					 .pages = (token_count - 1) / BENCH_MATCH_PAGE };
+	prompt->tokens = calloc(token_count, sizeof(*prompt->tokens));
 	prompt->hashes = calloc(prompt->pages, sizeof(*prompt->hashes));
 	prompt->bare = calloc(prompt->pages, BARE_BYTES);
-	if (!prompt->token || !prompt->hashes || !prompt->bare)
-		return err_set(err, -ENOMEM, "no memory for %u tokens", tokens);
+	if (!prompt->tokens || !prompt->hashes || !prompt->bare)
+		return err_set(err, -ENOMEM, "no memory for %u tokens", token_count);
 	prng_seed(&prng, 1);
-	for (i = 0; i < tokens; i++)
-		prompt->token[i] = (int32_t)prng_below(&prng, 128000);
+	for (i = 0; i < token_count; i++)
+		prompt->tokens[i] = (int32_t)prng_below(&prng, 128000);
 	for (i = 0; i < prompt->pages; i++) {
 		memcpy(prompt->bare + (size_t)i * BARE_BYTES + SHA256_BYTES,
-		       prompt->token + (size_t)i * BENCH_MATCH_PAGE, 4 * BENCH_MATCH_PAGE);
+		       prompt->tokens + (size_t)i * BENCH_MATCH_PAGE, 4 * BENCH_MATCH_PAGE);
 	}
 	key_namespace("bench match", &prompt->space);
-	prompt->names = (struct prompt){ .tokens = prompt->token, .token_count = tokens,
-					 .page_tokens = BENCH_MATCH_PAGE };
+	prompt->hashed = (struct prompt){ .tokens = prompt->tokens, .token_count = token_count,
+					  .page_tokens = BENCH_MATCH_PAGE };
 	return 0;
 }
 
@@ -109,10 +122,10 @@ static void stand_close(struct stand *stand)
 static int stand_open(struct stand *stand, const struct bench_prompt *prompt, uint32_t block_tokens,
 		      struct kvs_error *err)
 {
-	const uint32_t          page_blocks = BENCH_MATCH_PAGE / block_tokens;
-	const struct group_spec specs[GROUPS] = {
+	const uint32_t             page_blocks = BENCH_MATCH_PAGE / block_tokens;
+	const struct group_spec    specs[GROUPS] = {
 		{ "full", GROUP_FULL, block_tokens, 0, page_blocks },
-		{ "window", GROUP_WINDOW, block_tokens, WINDOW_TOKENS, page_blocks },
+		{ "window", GROUP_WINDOW, block_tokens, BENCH_MATCH_WINDOW, page_blocks },
 		{ "state", GROUP_STATE, block_tokens, 0, 1 },
 	};
 	const struct cache_options options = { .groups = specs,
@@ -121,8 +134,8 @@ static int stand_open(struct stand *stand, const struct bench_prompt *prompt, ui
 					       .device_parents = 4 * prompt->pages + 64,
 					       .host_parents = 4 * prompt->pages + 64,
 					       .prompt_pages = prompt->pages };
-	const uint32_t slot_max = prompt->tokens / block_tokens + 1;
-	int            g;
+	const uint32_t             slot_max = prompt->token_count / block_tokens + 1;
+	int                        g;
 
 	*stand = (struct stand){ .prompt = prompt, .block_tokens = block_tokens };
 	for (g = 0; g < GROUPS; g++) {
@@ -149,8 +162,8 @@ static struct cache_completed completed_pages(const struct stand *stand, uint32_
 /* Take blocks for all pages that may be restored, but of the state only the last one. */
 static int take_tables(struct stand *stand, uint64_t *ret_epoch, struct kvs_error *err)
 {
-	const uint32_t        end = stand->prompt->pages * BENCH_MATCH_PAGE;
-	const struct demand   demands[GROUPS] = {
+	const uint32_t         end = stand->prompt->pages * BENCH_MATCH_PAGE;
+	const struct demand    demands[GROUPS] = {
 		[FULL] = demand_dense(end, 0),
 		[WINDOW] = demand_dense(end, 0),
 		[STATE] = demand_sparse(end, 0, (end - 1) / stand->block_tokens),
@@ -176,7 +189,7 @@ static void move_to_host(struct stand *stand)
 				const struct cell_name name = { &stand->prompt->space,
 								&stand->prompt->hashes[page], g,
 								offset };
-				uint32_t block;
+				uint32_t               block;
 
 				if (cache_find(stand->cache, STRATUM_DEVICE, &name) == BLOCK_NULL)
 					continue;
@@ -191,10 +204,10 @@ static void move_to_host(struct stand *stand)
 
 static int fill(struct stand *stand, enum bench_match_where where, struct kvs_error *err)
 {
-	const uint32_t         pages = stand->prompt->pages;
+	const uint32_t               pages = stand->prompt->pages;
 	const struct cache_completed completed = completed_pages(stand, pages, pages);
-	uint64_t               epoch;
-	int                    rc;
+	uint64_t                     epoch;
+	int                          rc;
 
 	if (where == BENCH_COLD)
 		return 0;
@@ -217,10 +230,10 @@ static double since_us(uint64_t begin_ns)
 /* What the next chunk of a request with this hit would ask for. */
 static bool plan(struct stand *stand, const struct cache_probe *probe)
 {
-	const uint32_t hit = (uint32_t)probe->host_tokens;
-	const uint32_t left = stand->prompt->tokens - hit;
-	const uint32_t chunk = left < CHUNK_TOKENS ? left : CHUNK_TOKENS;
-	const struct demand demands[GROUPS] = {
+	const uint32_t               hit = (uint32_t)probe->host_tokens;
+	const uint32_t               left = stand->prompt->token_count - hit;
+	const uint32_t               chunk = left < CHUNK_TOKENS ? left : CHUNK_TOKENS;
+	const struct demand          demands[GROUPS] = {
 		[FULL] = demand_dense(chunk, 0),
 		[WINDOW] = demand_dense(chunk, 0),
 		[STATE] = demand_sparse(hit + chunk, 0, (hit + chunk - 1) / stand->block_tokens),
@@ -245,7 +258,7 @@ static void measure(struct stand *stand, struct bench_prompt *prompt, uint64_t h
 	bare_chain(prompt);
 	us[BENCH_MATCH_BARE] = since_us(begin_ns);
 	begin_ns = os_now_ns();
-	prefix_hash_chain(&prompt->names, 0, prompt->pages, NULL, prompt->hashes);
+	prefix_hash_chain(&prompt->hashed, 0, prompt->pages, NULL, prompt->hashes);
 	us[BENCH_MATCH_HASH] = since_us(begin_ns);
 	begin_ns = os_now_ns();
 	KVS_ASSERT(cache_probe(stand->cache, &asked, PROBE_ALL, &probe, NULL) == 0);
@@ -265,14 +278,14 @@ static double ratio_of(const double *us)
 static int run_case(struct bench_prompt *prompt, const struct bench_match_case *c, uint32_t runs,
 		    struct bench_match_row *ret_row, struct kvs_error *err)
 {
-	const uint64_t hit = c->where == BENCH_COLD ? 0
-						     : (uint64_t)prompt->pages * BENCH_MATCH_PAGE;
+	/* Static: kilobytes that need not be on the stack. */
 	static double  us[BENCH_MATCH_FIGURES][BENCH_RUNS_MAX], ratios[BENCH_RUNS_MAX];
+	const uint64_t hit = c->where == BENCH_COLD ? 0 : (uint64_t)prompt->pages * BENCH_MATCH_PAGE;
 	struct stand   stand;
 	uint32_t       run, i;
 	int            rc = stand_open(&stand, prompt, c->block_tokens, err);
 
-	prefix_hash_chain(&prompt->names, 0, prompt->pages, NULL, prompt->hashes);
+	prefix_hash_chain(&prompt->hashed, 0, prompt->pages, NULL, prompt->hashes);
 	if (rc == 0)
 		rc = fill(&stand, c->where, err);
 	for (run = 0; rc == 0 && run < runs; run++) {
@@ -304,7 +317,7 @@ static double page_us(struct stand *stand, struct bench_prompt *prompt, uint64_t
 	for (page = 0; page < prompt->pages; page++) {
 		const struct cache_completed completed = completed_pages(stand, page + 1, 1);
 
-		prefix_hash_chain(&prompt->names, page, page + 1,
+		prefix_hash_chain(&prompt->hashed, page, page + 1,
 				  page > 0 ? &prompt->hashes[page - 1] : NULL, &prompt->hashes[page]);
 		KVS_ASSERT(cache_advance(stand->cache, stand->tables, &completed, epoch, NULL) ==
 			   0);
@@ -343,13 +356,13 @@ int bench_match_measure(uint32_t tokens, uint32_t runs, struct bench_match_row *
 			double *ret_page_us, struct kvs_error *err)
 {
 	struct bench_prompt prompt;
-	int           rc = text_open(&prompt, tokens, err);
-	uint32_t      i;
+	int                 rc = prompt_open(&prompt, tokens, err);
+	uint32_t            i;
 
 	for (i = 0; rc == 0 && i < BENCH_MATCH_CASES; i++)
 		rc = run_case(&prompt, &cases[i], runs, &ret_rows[i], err);
-	for (i = 0; rc == 0 && i < 2; i++)
-		rc = run_page(&prompt, i == 0 ? 128 : 16, runs, &ret_page_us[i], err);
-	text_close(&prompt);
+	for (i = 0; rc == 0 && i < BENCH_MATCH_PAGE_CASES; i++)
+		rc = run_page(&prompt, bench_match_page_block_tokens[i], runs, &ret_page_us[i], err);
+	prompt_close(&prompt);
 	return rc;
 }

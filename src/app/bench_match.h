@@ -8,15 +8,12 @@
 #include "match/joint.h"
 
 #define BENCH_MATCH_PAGE 128u
+#define BENCH_MATCH_WINDOW 4096u
 #define BENCH_MATCH_CASES 6u
+#define BENCH_MATCH_PAGE_CASES 2u
 
-enum bench_match_where { BENCH_COLD, BENCH_ON_DEVICE, BENCH_ON_HOST };
-
-struct bench_match_case {
-	const char            *name;
-	uint32_t               block_tokens;
-	enum bench_match_where where;
-};
+/* Of each of the BENCH_MATCH_PAGE_CASES: a page, and an eighth of one. */
+extern const uint32_t bench_match_page_block_tokens[];
 
 enum {
 	BENCH_MATCH_BARE,
@@ -33,7 +30,7 @@ struct bench_match_row {
 	double      sha_ratio;
 };
 
-/* BENCH_MATCH_CASES rows, and what a page more costs with blocks of 128 and of 16 tokens. */
+/* BENCH_MATCH_CASES rows, and what a page more costs in each of the BENCH_MATCH_PAGE_CASES. */
 int bench_match_measure(uint32_t tokens, uint32_t runs, struct bench_match_row *ret_rows,
 			double *ret_page_us, struct kvs_error *err);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `kvstrata bench match`: the command and its report. */
-#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -18,11 +17,9 @@ struct settings {
 
 struct report {
 	struct bench_match_row rows[BENCH_MATCH_CASES];
-	double                 page_us[2];
+	double                 page_us[BENCH_MATCH_PAGE_CASES];
 	struct bench_index_row index[BENCH_INDEX_SIZES];
 };
-
-static const uint32_t page_block_tokens[2] = { 128, 16 };
 
 /* --- for people ------------------------------------------------------------------------------- */
 
@@ -33,10 +30,10 @@ static void print(const struct settings *set, const struct report *report)
 	char                                text[UNITS_TEXT_BYTES];
 	uint32_t                            i;
 
-	printf("a prompt of %" PRIu64 " tokens, pages of %u; full, window 4096 and state; medians of %" PRIu64
+	printf("a prompt of %" PRIu64 " tokens, pages of %u; full, window %u and state; medians of %" PRIu64
 	       " runs, us\n\n  %-12s %10s %10s %10s %10s %10s\n",
-	       set->tokens, BENCH_MATCH_PAGE, set->runs, "", "SHA-256", "hash", "match", "plan",
-	       "ratio");
+	       set->tokens, BENCH_MATCH_PAGE, BENCH_MATCH_WINDOW, set->runs, "", "SHA-256", "hash",
+	       "match", "plan", "ratio");
 	for (i = 0; i < BENCH_MATCH_CASES; i++) {
 		const struct bench_match_row *const row = &report->rows[i];
 
@@ -45,8 +42,8 @@ static void print(const struct settings *set, const struct report *report)
 		       row->us[BENCH_MATCH_MATCH], row->us[BENCH_MATCH_PLAN], row->sha_ratio);
 	}
 	printf("\none page more of a request that decodes, hashed and published, us\n\n");
-	for (i = 0; i < 2; i++) {
-		printf("  q%-11u %10.2f   aim: below 5\n", page_block_tokens[i],
+	for (i = 0; i < BENCH_MATCH_PAGE_CASES; i++) {
+		printf("  q%-11u %10.2f   aim: below 5\n", bench_match_page_block_tokens[i],
 		       report->page_us[i]);
 	}
 	printf("\nthe index: a page of a prompt, looked up and matched\n\n"
@@ -84,10 +81,10 @@ static void add_rest(json_t *array, const struct report *report)
 {
 	uint32_t i;
 
-	for (i = 0; i < 2; i++) {
+	for (i = 0; i < BENCH_MATCH_PAGE_CASES; i++) {
 		char name[32];
 
-		snprintf(name, sizeof(name), "q%u page", page_block_tokens[i]);
+		snprintf(name, sizeof(name), "q%u page", bench_match_page_block_tokens[i]);
 		json_array_append_new(array, json_pack("{s:s, s:f}", "case", name, "page_us",
 						       report->page_us[i]));
 	}
@@ -105,16 +102,10 @@ static void add_rest(json_t *array, const struct report *report)
 static int print_json(const struct report *report, struct kvs_error *err)
 {
 	json_t *const array = json_array();
-	int           failed;
 
 	add_cases(array, report);
 	add_rest(array, report);
-	failed = !array || json_dumpf(array, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6)) < 0;
-	json_decref(array);
-	putchar('\n');
-	if (failed || fflush(stdout) != 0)
-		return err_set(err, -EIO, "standard output: cannot write the report");
-	return 0;
+	return bench_print_json(array, err);
 }
 
 /* --- the command ------------------------------------------------------------------------------ */

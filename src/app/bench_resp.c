@@ -257,7 +257,7 @@ static int print_json(const struct settings *set, const struct row *rows, uint32
 {
 	json_t *const array = json_array();
 	uint32_t      i;
-	int           f, failed;
+	int           f;
 
 	for (i = 0; i < count; i++) {
 		json_t *const object = json_object();
@@ -271,12 +271,7 @@ static int print_json(const struct settings *set, const struct row *rows, uint32
 			json_object_set_new(object, names[f], json_real(rows[i].figures[f]));
 		json_array_append_new(array, object);
 	}
-	failed = !array || json_dumpf(array, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6)) < 0;
-	json_decref(array);
-	putchar('\n');
-	if (failed || fflush(stdout) != 0)
-		return err_set(err, -EIO, "standard output: cannot write the report");
-	return 0;
+	return bench_print_json(array, err);
 }
 
 static int bench_resp(const struct settings *set, struct row *rows, uint32_t count,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The report of `kvstrata bench store`: a figure that was not measured is "-" or null. */
-#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
@@ -200,14 +199,8 @@ int bench_store_print_json(const struct bench_store *bench, const struct bench_s
 {
 	json_t *const array = json_array();
 	uint32_t      i;
-	int           failed;
 
 	for (i = 0; i < count; i++)
 		json_array_append_new(array, row_json(bench, &rows[i]));
-	failed = !array || json_dumpf(array, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6)) < 0;
-	json_decref(array);
-	putchar('\n');
-	if (failed || fflush(stdout) != 0)
-		return err_set(err, -EIO, "standard output: cannot write the report");
-	return 0;
+	return bench_print_json(array, err);
 }

@@ -2,6 +2,7 @@
 /* `kvstrata bench NAME`: the table of benches, and what they share. */
 #include "app/bench.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,18 @@ static const struct app_command *const benches[] = {
 	&bench_store_command,
 	NULL,
 };
+
+int bench_print_json(json_t *report, struct kvs_error *err)
+{
+	const int failed = !report || json_dumpf(report, stdout,
+						 JSON_INDENT(2) | JSON_REAL_PRECISION(6)) < 0;
+
+	json_decref(report);
+	putchar('\n');
+	if (failed || fflush(stdout) != 0)
+		return err_set(err, -EIO, "standard output: cannot write the report");
+	return 0;
+}
 
 static int compare(const void *a, const void *b)
 {

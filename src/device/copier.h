@@ -18,7 +18,7 @@
  *
  * There is no failed copy: an engine that cannot copy ends the process.
  *
- * A1.11    Device buffers, Host region and layout are bound at open, and every table is there then:
+ * Open     Device buffers, Host region and layout are bound at open, and every table is there then:
  *          the first batch finds everything the thousandth finds.  A batch's own rows are copied into
  *          the engine's tables at submit(), and stay there until its fence.
  * Limits   ticket_max tickets of a stream that are submitted and not polled, row_max zeros, pairs and clones
@@ -129,10 +129,10 @@ struct copier {
 	const struct copier_ops *ops;
 	const struct layout     *layout;
 	const struct arena_part *host;
-	struct hostmap          hostmap; /* of the Host region */
-	struct copier_piece     *pieces;   /* as in the layout */
+	struct hostmap           hostmap; /* of the Host region */
+	struct copier_piece     *pieces;  /* as in the layout */
 	enum copier_way          way[HOSTMAP_GROUPS_MAX];
-	uint64_t                *written;  /* a bit a Device block: written by the batch being checked */
+	uint64_t                *written; /* a bit a Device block: written by the batch being checked */
 	uint64_t                 first_bit[HOSTMAP_GROUPS_MAX];
 	uint32_t                 row_max;
 	uint64_t                 refused[COPIER_STREAMS];
@@ -147,7 +147,10 @@ int copier_submit(struct copier *copier, enum copier_stream stream,
 /* A ticket behind its fence, SAVE before LOAD; false when there is none. */
 bool copier_poll(struct copier *copier, struct copier_done *ret_done);
 
-/* For the end, and for callers without anything else to do.  Reports nothing: poll() still does. */
+/*
+ * For the end, and for callers without anything else to do.  Reports nothing: poll() still does.
+ * CPU_STEPPED: wait() runs nothing; step first.
+ */
 bool copier_wait(struct copier *copier, enum copier_stream stream, uint64_t timeout_ns);
 
 void copier_stats(struct copier *copier, enum copier_stream stream, struct copier_stats *ret_stats);

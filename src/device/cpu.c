@@ -9,14 +9,16 @@
  */
 #include "device/cpu.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "device/cpu_copy.h"
 #include "os/os.h"
 
-/* A sleep is a hint's backup, never a wait for it. */
+/* 100 ms: every sleep is bounded, so that a lost signal costs latency only. */
 #define IDLE_NS UINT64_C(100000000)
 
 struct ticket {
@@ -52,6 +54,8 @@ struct cpu {
 	void         *memory; /* of the lanes' rings */
 	size_t        memory_bytes;
 };
+
+static_assert(offsetof(struct cpu, copier) == 0, "a copier is the front of its engine");
 
 static struct lane *lane_of(struct copier *copier, enum copier_stream stream)
 {

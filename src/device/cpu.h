@@ -5,7 +5,7 @@
  * Each stream is a first-in first-out queue of batches and, with CPU_THREADS, a thread that empties it.  The
  * other two modes have no thread and no chance: CPU_AT_SUBMIT copies in submit() on the caller's
  * thread, so that a batch is behind its fence when submit() returns; CPU_STEPPED copies one batch
- * with each step, when a simulator or a test says so.
+ * with each step, when a simulator or a test says so.  CPU_STEPPED: wait() runs nothing; step first.
  */
 #ifndef DEVICE_CPU_H
 #define DEVICE_CPU_H

@@ -51,7 +51,7 @@ static void copy_around(uint8_t *target, const uint8_t *source, uint64_t bytes)
 }
 
 /* Stores around the caches are not ordered by a lock alone. */
-static void settle(void)
+static void order_stores(void)
 {
 	_mm_sfence();
 }
@@ -61,7 +61,7 @@ static void copy_around(uint8_t *target, const uint8_t *source, uint64_t bytes)
 	memcpy(target, source, bytes);
 }
 
-static void settle(void)
+static void order_stores(void)
 {
 }
 #endif
@@ -167,7 +167,7 @@ static void clone(const struct copier *copier, const struct cpu_row *row, struct
 	uint32_t                         i;
 
 	/* The source may have been loaded just now, by stores that are still on their way. */
-	settle();
+	order_stores();
 	for (i = 0; i < copier->layout->group[row->group].piece_count; i++) {
 		memcpy(piece_at(&pieces[i], row->device_block), piece_at(&pieces[i], row->other),
 		       pieces[i].bytes);
@@ -197,5 +197,5 @@ void cpu_copy(const struct copier *copier, enum copier_stream stream, const stru
 		}
 		i += length;
 	}
-	settle();
+	order_stores();
 }

@@ -20,11 +20,11 @@ static int check_group(const struct hostmap_group *group, uint32_t id, uint32_t 
 }
 
 int hostmap_make(const struct hostmap_group *groups, uint32_t group_count, uint32_t parent_count,
-		  struct hostmap *ret_hostmap, struct kvs_error *err)
+		 struct hostmap *ret_hostmap, struct kvs_error *err)
 {
 	struct hostmap hostmap = { .parent_count = parent_count, .group_count = group_count };
-	uint64_t        bytes;
-	uint32_t        g;
+	uint64_t       bytes;
+	uint32_t       g;
 
 	if (group_count == 0 || group_count > HOSTMAP_GROUPS_MAX) {
 		return err_set(err, KVS_E_INVALID, "group_count: %u, must be 1 to %u", group_count,
@@ -55,7 +55,7 @@ int hostmap_make(const struct hostmap_group *groups, uint32_t group_count, uint3
 }
 
 void hostmap_place(const struct hostmap *hostmap, uint32_t group, uint32_t block,
-		    uint32_t *ret_parent, uint64_t *ret_inside)
+		   uint32_t *ret_parent, uint64_t *ret_inside)
 {
 	KVS_ASSERT_CMP(group, <, hostmap->group_count);
 	KVS_ASSERT_CMP(block, >, 0);
@@ -66,7 +66,7 @@ void hostmap_place(const struct hostmap *hostmap, uint32_t group, uint32_t block
 }
 
 int hostmap_find(const struct hostmap *hostmap, uint32_t group, uint32_t block,
-		  uint64_t *ret_offset, struct kvs_error *err)
+		 uint64_t *ret_offset, struct kvs_error *err)
 {
 	uint64_t inside;
 	uint32_t parent;

@@ -26,15 +26,15 @@ struct hostmap_group {
 };
 
 struct hostmap {
-	uint32_t              parent_count;
-	uint32_t              group_count;
-	uint64_t              parent_bytes; /* S */
+	uint32_t             parent_count;
+	uint32_t             group_count;
+	uint64_t             parent_bytes; /* S */
 	struct hostmap_group group[HOSTMAP_GROUPS_MAX];
 };
 
 /* Errors: KVS_E_INVALID, the sentence names group, value and rule. */
 int hostmap_make(const struct hostmap_group *groups, uint32_t group_count, uint32_t parent_count,
-		  struct hostmap *ret_hostmap, struct kvs_error *err);
+		 struct hostmap *ret_hostmap, struct kvs_error *err);
 
 /* The highest number of a group's blocks. */
 static inline uint32_t hostmap_last(const struct hostmap *hostmap, uint32_t group)
@@ -48,10 +48,10 @@ static inline uint32_t hostmap_last(const struct hostmap *hostmap, uint32_t grou
  * Errors  KVS_E_INVALID  no such group, the null block 0, or a number past the last.
  */
 int hostmap_find(const struct hostmap *hostmap, uint32_t group, uint32_t block,
-		  uint64_t *ret_offset, struct kvs_error *err);
+		 uint64_t *ret_offset, struct kvs_error *err);
 
 /* A block's parent, from 0, and how many bytes behind its front; asserts that they exist. */
 void hostmap_place(const struct hostmap *hostmap, uint32_t group, uint32_t block,
-		    uint32_t *ret_parent, uint64_t *ret_inside);
+		   uint32_t *ret_parent, uint64_t *ret_inside);
 
 #endif

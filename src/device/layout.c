@@ -5,6 +5,7 @@
  */
 #include "device/layout.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,12 +14,15 @@
 
 #include "base/text.h"
 #include "device/layout_parts.h"
+#include "match/groups.h"
+
+static_assert(HOSTMAP_GROUPS_MAX == GROUPS_MAX, "a group of the scheduler is one of the layout");
 
 /* --- ids and planes --------------------------------------------------------------------------- */
 
 static int bad_id(const char *rule, struct kvs_error *err)
 {
-	return err_set(err, KVS_E_INVALID, "id, must be layer.N.NAME%s", rule);
+	return err_set(err, KVS_E_INVALID, "id: must be layer.N.NAME%s", rule);
 }
 
 int layout_parse_id(const char *id, uint32_t *ret_layer, struct kvs_error *err)
@@ -27,6 +31,8 @@ int layout_parse_id(const char *id, uint32_t *ret_layer, struct kvs_error *err)
 	uint32_t          layer = 0;
 	const char       *digit;
 
+	if (!id)
+		return err_set(err, KVS_E_INVALID, "id: NULL, give one");
 	if (strncmp(id, prefix, sizeof(prefix) - 1) != 0)
 		return bad_id("", err);
 	digit = id + sizeof(prefix) - 1;
@@ -35,7 +41,7 @@ int layout_parse_id(const char *id, uint32_t *ret_layer, struct kvs_error *err)
 	for (; *digit >= '0' && *digit <= '9'; digit++) {
 		layer = layer * 10 + (uint32_t)(*digit - '0');
 		if (layer > LAYOUT_LAYER_MAX) {
-			return err_set(err, KVS_E_INVALID, "id, its layer must be at most %u",
+			return err_set(err, KVS_E_INVALID, "id: its layer must be at most %u",
 				       LAYOUT_LAYER_MAX);
 		}
 	}
@@ -119,7 +125,7 @@ static int add_field(struct layout *layout, uint32_t group, const struct layout_
 	if (rc == 0)
 		rc = layout_check_field(spec, layout_last(layout, group), model, err);
 	if (rc < 0)
-		return layout_blame(rc, group, spec->id, err);
+		return rc;
 	/* No overflow: a payload lies in a buffer, and there are few fields. */
 	into->block_bytes += spec->payload_bytes;
 	into->field_count++;
@@ -127,16 +133,28 @@ static int add_field(struct layout *layout, uint32_t group, const struct layout_
 	return 0;
 }
 
+/* A field without an id is named by its place in the group. */
+static int blame_field(int code, uint32_t group, uint32_t at, const char *id, struct kvs_error *err)
+{
+	if (id)
+		return layout_blame(code, group, id, err);
+	err_prefix(err, "group %u: field %u", group, at);
+	return code;
+}
+
 static int add_fields(struct layout *layout, uint32_t group, const struct layout_spec *model,
 		      bool of_draft, struct kvs_error *err)
 {
 	const struct layout_group_spec *const spec = layout_group_of(model, group);
 	uint32_t                              f;
-	int                                   rc = 0;
+	int                                   rc;
 
-	for (f = 0; rc == 0 && spec && f < spec->field_count; f++)
+	for (f = 0; spec && f < spec->field_count; f++) {
 		rc = add_field(layout, group, &spec->fields[f], model, of_draft, err);
-	return rc;
+		if (rc < 0)
+			return blame_field(rc, group, f, spec->fields[f].id, err);
+	}
+	return 0;
 }
 
 /* A field joins the piece before it where both touch on the Device in every block. */
@@ -256,14 +274,14 @@ void layout_close(struct layout *layout)
 }
 
 int layout_hostmap(const struct layout *layout, uint32_t host_parents,
-		    struct hostmap *ret_hostmap, struct kvs_error *err)
+		   struct hostmap *ret_hostmap, struct kvs_error *err)
 {
 	struct hostmap_group groups[HOSTMAP_GROUPS_MAX];
-	uint32_t              g;
+	uint32_t             g;
 
 	for (g = 0; g < layout->group_count; g++) {
 		groups[g] = (struct hostmap_group){ .packing = layout->group[g].packing,
-						     .block_bytes = layout->group[g].block_bytes };
+						    .block_bytes = layout->group[g].block_bytes };
 	}
 	return hostmap_make(groups, layout->group_count, host_parents, ret_hostmap, err);
 }

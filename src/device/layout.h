@@ -133,7 +133,7 @@ void layout_close(struct layout *layout); /* accepts a zeroed layout */
 
 /* The Host's side of it for so many parents there. */
 int layout_hostmap(const struct layout *layout, uint32_t host_parents,
-		    struct hostmap *ret_hostmap, struct kvs_error *err);
+		   struct hostmap *ret_hostmap, struct kvs_error *err);
 
 /* "layer.12.k" belongs to layer 12.  KVS_E_INVALID: any other form. */
 int layout_parse_id(const char *id, uint32_t *ret_layer, struct kvs_error *err);
@@ -142,7 +142,8 @@ int layout_parse_id(const char *id, uint32_t *ret_layer, struct kvs_error *err);
  * The offset of virtual block 0: a stride before the plane's first parent that is not null, where the
  * null parent ends.
  *
- * Errors  KVS_E_INVALID  a stride larger than the parent, or an offset past 64 bits.
+ * Errors  KVS_E_INVALID  a stride of 0 or larger than the parent, a field_offset past the stride, or an
+ *                        offset past 64 bits.
  */
 int layout_block_zero(const struct layout_plane *plane, uint64_t *ret_offset, struct kvs_error *err);
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a layout must be: each rule is a function, each refusal a sentence. */
 #include <inttypes.h>
+#include <stdio.h>
 
+#include "base/text.h"
 #include "device/layout_parts.h"
 
 /* --- a specification as a whole ---------------------------------------------------------------- */
@@ -33,8 +35,8 @@ static int check_group(const struct layout_spec *spec, uint32_t at, struct kvs_e
 			       group->id, HOSTMAP_GROUPS_MAX);
 	}
 	if (layout_group_of(spec, group->id) != group) {
-		return err_set(err, KVS_E_INVALID, "groups[%u]: id: %u, is another group's too", at,
-			       group->id);
+		return err_set(err, KVS_E_INVALID, "groups[%u]: id: %u, is that of another group",
+			       at, group->id);
 	}
 	if (group->packing == 0 || group->packing > HOSTMAP_BLOCK_MAX / spec->parent_count) {
 		return err_set(err, KVS_E_INVALID,
@@ -45,6 +47,10 @@ static int check_group(const struct layout_spec *spec, uint32_t at, struct kvs_e
 	if (group->field_count == 0 || group->field_count > LAYOUT_FIELDS_MAX) {
 		return err_set(err, KVS_E_INVALID, "group %u: fields: %u, must be 1 to %u", group->id,
 			       group->field_count, LAYOUT_FIELDS_MAX);
+	}
+	if (!group->fields) {
+		return err_set(err, KVS_E_INVALID, "group %u: fields: NULL, %u are expected", group->id,
+			       group->field_count);
 	}
 	return 0;
 }
@@ -91,7 +97,7 @@ static int check_draft_group(const struct layout_spec *target,
 	const struct layout_group_spec *const same = layout_group_of(target, group->id);
 
 	if (!same) {
-		return err_set(err, KVS_E_INVALID, "group %u: id, is no group of the target",
+		return err_set(err, KVS_E_INVALID, "group %u: id: is none of the target's",
 			       group->id);
 	}
 	if (same->packing != group->packing) {
@@ -111,12 +117,14 @@ int layout_check_draft(const struct layout_spec *target, const struct layout_spe
 		return err_set(err, KVS_E_INVALID, "parent_count: %u, must be the target's (%u)",
 			       draft->parent_count, target->parent_count);
 	}
-	if (draft->buffer_count != 1 || target->buffer_count != 1 ||
-	    draft->buffers[0].identity != target->buffers[0].identity ||
+	if (draft->buffer_count != 1 || target->buffer_count != 1) {
+		return err_set(err, KVS_E_INVALID, "buffers: %u and the target's %u, must be one each",
+			       draft->buffer_count, target->buffer_count);
+	}
+	if (draft->buffers[0].identity != target->buffers[0].identity ||
 	    draft->buffers[0].bytes != target->buffers[0].bytes) {
 		return err_set(err, KVS_E_INVALID,
-			       "buffers: %u, draft and target must share one (target: %u)",
-			       draft->buffer_count, target->buffer_count);
+			       "buffers[0]: identity or bytes are not the target's; both must use one buffer");
 	}
 	for (g = 0; rc == 0 && g < draft->group_count; g++)
 		rc = check_draft_group(target, &draft->groups[g], err);
@@ -212,10 +220,12 @@ static int blame_overlap(uint32_t group, const struct layout_field *field,
 			 const struct layout_field *earlier, struct kvs_error *err)
 {
 	const bool joined = field->of_draft && !earlier->of_draft;
+	char       quoted[LAYOUT_QUOTE_BYTES];
 
+	snprintf(quoted, sizeof(quoted), "%s", earlier->id);
 	err_set(err, KVS_E_INVALID,
-		"offset: %" PRIu64 ", its blocks overlap those of a field of layer %u%s",
-		field->offset, earlier->layer, joined ? " of the target" : "");
+		"offset: %" PRIu64 ", its blocks overlap those of field \"%s\"%s", field->offset,
+		text_printable(quoted), joined ? " of the target" : "");
 	return layout_blame(KVS_E_INVALID, group, field->id, err);
 }
 

@@ -44,7 +44,7 @@ static int check_twins(const struct layout *layout, const struct name *names, st
 		const struct name *const a = &names[i - 1], *const b = &names[i];
 
 		if (compare_names(a, b) == 0) {
-			err_set(err, KVS_E_INVALID, "id, is also that of a field of group %u", a->group);
+			err_set(err, KVS_E_INVALID, "id: is also that of a field of group %u", a->group);
 			return layout_blame(KVS_E_INVALID, b->group, b->field->id, err);
 		}
 	}
@@ -62,7 +62,7 @@ static int bind(struct layout *layout, const struct name *names, const char *id,
 
 	if (!found) {
 		snprintf(quoted, sizeof(quoted), "%s", id);
-		return err_set(err, KVS_E_INVALID, "consumer %u: field \"%s\", is in no group",
+		return err_set(err, KVS_E_INVALID, "consumer %u: field: \"%s\", is in no group",
 			       consumer, text_printable(quoted));
 	}
 	if (found->field->consumer != UINT32_MAX) {
@@ -81,9 +81,14 @@ static int bind_all(struct layout *layout, const struct name *names,
 	int      rc = 0;
 
 	for (c = 0; rc == 0 && c < spec->consumer_count; c++, layout->consumer_count++) {
+		const char *const *const ids = spec->consumers[c].fields;
+
 		for (f = 0; rc == 0 && f < spec->consumers[c].field_count; f++) {
-			rc = bind(layout, names, spec->consumers[c].fields[f], of_draft,
-				  layout->consumer_count, err);
+			if (!ids || !ids[f]) {
+				return err_set(err, KVS_E_INVALID, "consumer %u: field: NULL, give an id",
+					       layout->consumer_count);
+			}
+			rc = bind(layout, names, ids[f], of_draft, layout->consumer_count, err);
 		}
 	}
 	return rc;
@@ -96,7 +101,8 @@ static int check_bound(const struct layout *layout, struct kvs_error *err)
 	for (g = 0; g < layout->group_count; g++) {
 		for (f = 0; f < layout->group[g].field_count; f++, at++) {
 			if (layout->fields[at].consumer == UINT32_MAX) {
-				err_set(err, KVS_E_INVALID, "consumer, must be exactly one; none names it");
+				err_set(err, KVS_E_INVALID,
+					"consumer: none names the field; exactly one must");
 				return layout_blame(KVS_E_INVALID, g, layout->fields[at].id, err);
 			}
 		}

@@ -209,16 +209,16 @@ static void an_id_without_a_layer_is_refused(void **state)
 	static const struct {
 		const char *id, *rule;
 	} cases[] = {
-		{ "attention.k", "id, must be layer.N.NAME" },
-		{ "", "id, must be layer.N.NAME" },
-		{ "layer.bad.k", "id, must be layer.N.NAME with a number N" },
-		{ "layer.-1.k", "id, must be layer.N.NAME with a number N" },
-		{ "layer..k", "id, must be layer.N.NAME with a number N" },
-		{ "layer.0", "id, must be layer.N.NAME with a NAME behind the number" },
-		{ "layer.0.", "id, must be layer.N.NAME with a NAME behind the number" },
-		{ "layer.0x1.k", "id, must be layer.N.NAME with a NAME behind the number" },
-		{ "layer.65536.k", "id, its layer must be at most 65535" },
-		{ "layer.99999999999999999999.k", "id, its layer must be at most 65535" },
+		{ "attention.k", "id: must be layer.N.NAME" },
+		{ "", "id: must be layer.N.NAME" },
+		{ "layer.bad.k", "id: must be layer.N.NAME with a number N" },
+		{ "layer.-1.k", "id: must be layer.N.NAME with a number N" },
+		{ "layer..k", "id: must be layer.N.NAME with a number N" },
+		{ "layer.0", "id: must be layer.N.NAME with a NAME behind the number" },
+		{ "layer.0.", "id: must be layer.N.NAME with a NAME behind the number" },
+		{ "layer.0x1.k", "id: must be layer.N.NAME with a NAME behind the number" },
+		{ "layer.65536.k", "id: its layer must be at most 65535" },
+		{ "layer.99999999999999999999.k", "id: its layer must be at most 65535" },
 	};
 	struct draft    *draft;
 	struct kvs_error err;
@@ -239,7 +239,7 @@ static void an_id_without_a_layer_is_refused(void **state)
 	}
 	draft = sample();
 	draft->fields[0][0].id = "la\033[2Jyer";
-	refuses(&draft->spec, NULL, "group 0, field \"la?[2Jyer\": id, must be layer.N.NAME");
+	refuses(&draft->spec, NULL, "group 0, field \"la?[2Jyer\": id: must be layer.N.NAME");
 }
 
 static void a_plane_gives_the_offset_of_virtual_block_zero(void **state)
@@ -365,7 +365,7 @@ static void layout_rejects_duplicate_group_ids(void **state)
 
 	(void)state;
 	draft->groups[1].id = 0;
-	refuses(&draft->spec, NULL, "groups[1]: id: 0, is another group's too");
+	refuses(&draft->spec, NULL, "groups[1]: id: 0, is that of another group");
 	draft = sample();
 	draft->groups[1].id = 2;
 	refuses(&draft->spec, NULL, "group 1: missing; ids are 0 to group_count - 1 (1)");
@@ -380,10 +380,10 @@ static void layout_rejects_duplicate_field_ids_across_groups(void **state)
 
 	(void)state;
 	draft->fields[1][0].id = "layer.0.k";
-	refuses(&draft->spec, NULL, "group 1, field \"layer.0.k\": id, is also that of a field of group 0");
+	refuses(&draft->spec, NULL, "group 1, field \"layer.0.k\": id: is also that of a field of group 0");
 	draft = sample();
 	draft->fields[0][1].id = "layer.0.k";
-	refuses(&draft->spec, NULL, "group 0, field \"layer.0.k\": id, is also that of a field of group 0");
+	refuses(&draft->spec, NULL, "group 0, field \"layer.0.k\": id: is also that of a field of group 0");
 }
 
 static void layout_rejects_payload_larger_than_device_stride(void **state)
@@ -482,7 +482,7 @@ static void layout_rejects_fields_of_a_group_that_share_bytes(void **state)
 	assert_in_range(refused, 1000, 5000);
 	draft->fields[0][1].offset = 449;
 	refuses(&draft->spec, NULL,
-		"group 0, field \"layer.1.k\": offset: 449, its blocks overlap those of a field of layer 0");
+		"group 0, field \"layer.1.k\": offset: 449, its blocks overlap those of field \"layer.0.k\"");
 }
 
 /* Planes of one group may have parents of different sizes, and then they lie apart. */
@@ -515,7 +515,7 @@ static void layout_rejects_unknown_consumer_field(void **state)
 
 	(void)state;
 	draft->ids[1][1] = "layer.1.v";
-	refuses(&draft->spec, NULL, "consumer 1: field \"layer.1.v\", is in no group");
+	refuses(&draft->spec, NULL, "consumer 1: field: \"layer.1.v\", is in no group");
 	draft = sample();
 	draft->ids[1][1] = "layer.0.k";
 	refuses(&draft->spec, NULL,
@@ -523,7 +523,42 @@ static void layout_rejects_unknown_consumer_field(void **state)
 	draft = sample();
 	draft->consumers[1].field_count = 1;
 	refuses(&draft->spec, NULL,
-		"group 1, field \"layer.1.s\": consumer, must be exactly one; none names it");
+		"group 1, field \"layer.1.s\": consumer: none names the field; exactly one must");
+}
+
+static void layout_rejects_a_field_without_an_id(void **state)
+{
+	struct draft    *draft = sample();
+	struct kvs_error err;
+	uint32_t         layer = 77;
+
+	(void)state;
+	draft->fields[1][1].id = NULL;
+	refuses(&draft->spec, NULL, "group 1: field 1: id: NULL, give one");
+	assert_int_equal(layout_parse_id(NULL, &layer, &err), KVS_E_INVALID);
+	assert_string_equal(err.message, "id: NULL, give one");
+	assert_int_equal(layer, 77);
+}
+
+static void layout_rejects_a_group_without_fields(void **state)
+{
+	struct draft *const draft = sample();
+
+	(void)state;
+	draft->groups[1].fields = NULL;
+	refuses(&draft->spec, NULL, "group 1: fields: NULL, 2 are expected");
+}
+
+static void layout_rejects_a_consumer_without_fields(void **state)
+{
+	struct draft *draft = sample();
+
+	(void)state;
+	draft->consumers[1].fields = NULL;
+	refuses(&draft->spec, NULL, "consumer 1: field: NULL, give an id");
+	draft = sample();
+	draft->ids[1][1] = NULL;
+	refuses(&draft->spec, NULL, "consumer 1: field: NULL, give an id");
 }
 
 static void layout_rejects_more_fields_than_it_can_compare(void **state)
@@ -580,15 +615,15 @@ static void target_and_draft_layouts_must_share_one_buffer(void **state)
 	(void)state;
 	draft->buffers[0].identity = 8;
 	refuses(&target->spec, &draft->spec,
-		"draft: buffers: 1, draft and target must share one (target: 1)");
+		"draft: buffers[0]: identity or bytes are not the target's; both must use one buffer");
 	draft = sample_draft();
 	draft->buffers[0].bytes--;
 	refuses(&target->spec, &draft->spec,
-		"draft: buffers: 1, draft and target must share one (target: 1)");
+		"draft: buffers[0]: identity or bytes are not the target's; both must use one buffer");
 	draft = sample_draft();
 	target->spec.buffer_count = 2;
 	refuses(&target->spec, &draft->spec,
-		"draft: buffers: 1, draft and target must share one (target: 2)");
+		"draft: buffers: 1 and the target's 2, must be one each");
 }
 
 static void an_aliased_target_and_draft_layout_is_transferred_once(void **state)
@@ -613,7 +648,7 @@ static void a_draft_that_overlaps_the_target_is_refused(void **state)
 	draft->fields[0][0].offset = 0;
 	draft->fields[0][0].payload_bytes = 40;
 	refuses(&target->spec, &draft->spec,
-		"group 0, field \"layer.0.k\": offset: 0, its blocks overlap those of a field of layer 0 of the target");
+		"group 0, field \"layer.0.k\": offset: 0, its blocks overlap those of field \"layer.0.k\" of the target");
 }
 
 static void draft_layout_must_use_target_block_geometry(void **state)
@@ -629,7 +664,23 @@ static void draft_layout_must_use_target_block_geometry(void **state)
 	refuses(&target->spec, &draft->spec, "draft: parent_count: 2, must be the target's (3)");
 	draft = sample_draft();
 	draft->groups[0].id = 2;
-	refuses(&target->spec, &draft->spec, "draft: group 2: id, is no group of the target");
+	refuses(&target->spec, &draft->spec, "draft: group 2: id: is none of the target's");
+}
+
+static void a_draft_that_leaves_out_names_is_refused(void **state)
+{
+	struct draft *const target = sample();
+	struct draft       *draft = sample_draft();
+
+	(void)state;
+	draft->fields[0][0].id = NULL;
+	refuses(&target->spec, &draft->spec, "group 0: field 0: id: NULL, give one");
+	draft = sample_draft();
+	draft->groups[0].fields = NULL;
+	refuses(&target->spec, &draft->spec, "draft: group 0: fields: NULL, 1 are expected");
+	draft = sample_draft();
+	draft->consumers[0].fields = NULL;
+	refuses(&target->spec, &draft->spec, "consumer 2: field: NULL, give an id");
 }
 
 int main(void)
@@ -656,12 +707,16 @@ int main(void)
 		cmocka_unit_test(layout_rejects_fields_of_a_group_that_share_bytes),
 		cmocka_unit_test(fields_of_unequal_strides_lie_apart_as_a_whole),
 		cmocka_unit_test(layout_rejects_unknown_consumer_field),
+		cmocka_unit_test(layout_rejects_a_field_without_an_id),
+		cmocka_unit_test(layout_rejects_a_group_without_fields),
+		cmocka_unit_test(layout_rejects_a_consumer_without_fields),
 		cmocka_unit_test(layout_rejects_more_fields_than_it_can_compare),
 		cmocka_unit_test(a_drafts_fields_join_the_targets_groups_behind_its_own),
 		cmocka_unit_test(target_and_draft_layouts_must_share_one_buffer),
 		cmocka_unit_test(an_aliased_target_and_draft_layout_is_transferred_once),
 		cmocka_unit_test(a_draft_that_overlaps_the_target_is_refused),
 		cmocka_unit_test(draft_layout_must_use_target_block_geometry),
+		cmocka_unit_test(a_draft_that_leaves_out_names_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
