@@ -21,7 +21,7 @@
 #include "yard.h"
 
 #define GUEST_TOKENS 96u
-#define GUEST_PAGES 24u
+#define GUEST_PAGES GUEST_TOKENS /* of one token each */
 #define GUEST_TAILS 4u
 
 enum guest_phase { GUEST_NONE, GUEST_WAITING, GUEST_PREFILL, GUEST_DECODE };

@@ -257,10 +257,10 @@ static void world_step(void *ptr, const struct prop_op *op)
 
 /* --- the tests -------------------------------------------------------------------------------- */
 
-static void run(const char *name, const struct yard_spec *spec)
+static void run(const char *name, const struct yard_spec *spec, uint32_t list_count)
 {
 	const struct prop prop = { .name = name, .kinds = kinds, .kind_count = ARRAY_COUNT(kinds),
-				   .list_count = 20, .op_count = 2000, .open = world_open,
+				   .list_count = list_count, .op_count = 2000, .open = world_open,
 				   .step = world_step, .close = world_close };
 
 	spec_of_run = spec;
@@ -274,9 +274,9 @@ static void run_both(const char *name, const struct yard_spec *spec, uint32_t sm
 
 	memset(counts, 0, sizeof(*counts));
 	sized.host_parents = small;
-	run(name, &sized);
+	run(name, &sized, 20);
 	sized.host_parents = large;
-	run(name, &sized);
+	run(name, &sized, 20);
 }
 
 #define HAPPENED(what) \
@@ -345,11 +345,68 @@ static void two_full_and_two_window_groups_serve_right_rows(void **state)
 	HAPPENED(foreign_fences);
 }
 
+/* --- any geometry ------------------------------------------------------------------------------ */
+
+static struct group_spec draw_group(struct prng *prng, uint32_t g, uint32_t page, uint32_t layers)
+{
+	static const char *const names[] = { "first", "second", "third", "fourth" };
+	const enum group_kind    kind = g == 0 ? GROUP_FULL : (enum group_kind)prng_below(prng, 3);
+	struct group_spec        group = { .name = names[g], .kind = kind, .packing = 1 };
+	uint32_t                 bytes;
+
+	do
+		group.block_tokens = 1 + (uint32_t)prng_below(prng, page);
+	while (page % group.block_tokens != 0);
+	if (kind == GROUP_WINDOW)
+		group.window_tokens = 1 + (uint32_t)prng_below(prng, 3 * page);
+	bytes = 8 * layers * (kind == GROUP_STATE ? 1 : group.block_tokens);
+	do
+		group.packing = 1 + (uint32_t)prng_below(prng, 8);
+	while (YARD_PARENT_BYTES % group.packing != 0 || group.packing * bytes > YARD_PARENT_BYTES);
+	return group;
+}
+
+/* One group of full history, which a request's names are held by, and up to three of any kind. */
+static void groups_of_any_geometry_serve_right_rows(void **state)
+{
+	static const uint32_t pages[] = { 1, 2, 4, 6, 8, 12 };
+	struct group_spec     groups[YARD_GROUPS];
+	uint32_t              layers[YARD_GROUPS];
+	struct yard_spec      spec = { .groups = groups, .layers = layers };
+	struct prng           prng;
+	uint32_t              round, g;
+
+	(void)state;
+	memset(counts, 0, sizeof(*counts));
+	prng_seed(&prng, 11);
+	for (round = 0; round < 16; round++) {
+		spec.prefix_tokens = pages[prng_below(&prng, ARRAY_COUNT(pages))];
+		spec.group_count = 1 + (uint32_t)prng_below(&prng, YARD_GROUPS);
+		for (g = 0; g < spec.group_count; g++) {
+			layers[g] = 1 + (uint32_t)prng_below(&prng, 2);
+			groups[g] = draw_group(&prng, g, spec.prefix_tokens, layers[g]);
+		}
+		spec.device_parents = 32 + (uint32_t)prng_below(&prng, YARD_PARENTS - 31);
+		spec.host_parents = (uint32_t)prng_below(&prng, YARD_PARENTS + 1);
+		spec.prompt_pages = GUEST_PAGES;
+		spec.unzeroed = prng_chance(&prng, 1, 2);
+		run("engine_cache_any", &spec, 2);
+	}
+	HAPPENED(rows_checked);
+	HAPPENED(checkpoints_checked);
+	HAPPENED(loads);
+	HAPPENED(copies);
+	HAPPENED(promotions);
+	HAPPENED(device_evictions);
+	HAPPENED(restored);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(full_window_and_state_groups_serve_right_rows),
 		cmocka_unit_test(two_full_and_two_window_groups_serve_right_rows),
+		cmocka_unit_test(groups_of_any_geometry_serve_right_rows),
 	};
 
 	/* Lists run in children, which count into the same memory. */

@@ -607,7 +607,7 @@ static void a_decoded_page_that_slid_out_is_hit_still(void **state)
 /* --- tails ------------------------------------------------------------------------------------ */
 
 /* P = 8: 13 tokens leave a tail of 5, which the next turn copies and writes behind. */
-static void A3_4_a_tail_is_hit_by_the_next_turn_in_every_group(void **state)
+static void A3_2_a_tail_is_hit_by_the_next_turn_in_every_group(void **state)
 {
 	static const struct group_spec groups[] = { { "full", GROUP_FULL, 8, 0, 1 },
 						    { "window", GROUP_WINDOW, 2, 6, 3 },
@@ -672,7 +672,7 @@ int main(void)
 		cmocka_unit_test(a_hit_brings_only_what_the_window_sees),
 		cmocka_unit_test(decoded_pages_are_hit_by_the_next_turn),
 		cmocka_unit_test(a_decoded_page_that_slid_out_is_hit_still),
-		cmocka_unit_test(A3_4_a_tail_is_hit_by_the_next_turn_in_every_group),
+		cmocka_unit_test(A3_2_a_tail_is_hit_by_the_next_turn_in_every_group),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
