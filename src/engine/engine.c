@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * See engine.h.  The running state is the engine's own digest of the prefix, apart from the hash
- * chain it helps to test.
- */
+/* See engine.h; what a row is, rows.h says. */
 #include "engine/engine.h"
 
 #include <string.h>
 
 #include "base/err.h"
 #include "base/prng.h"
+#include "engine/rows.h"
 
 void engine_init(struct engine *engine, uint32_t page_tokens, size_t block_bytes)
 {
@@ -27,22 +25,12 @@ void engine_page_tokens(uint64_t page_id, uint32_t count, int32_t *ret_tokens)
 		ret_tokens[i] = (int32_t)(mix64(base + i) >> 33);
 }
 
-/* The word of one layer in the row of a token: no word is a simple function of its neighbour. */
-static uint64_t row_word(uint64_t state, uint32_t layer)
-{
-	uint64_t x = state + layer * UINT64_C(0x9e3779b97f4a7c15);
-
-	x ^= x >> 32;
-	x *= UINT64_C(0xd6e8feb86659fd93);
-	return x ^ (x >> 29);
-}
-
 static void compute_row(const struct engine *engine, uint64_t state, uint64_t *row)
 {
 	uint32_t layer;
 
 	for (layer = 0; layer < engine->layers; layer++)
-		row[layer] = row_word(state, layer);
+		row[layer] = rows_word(state, layer);
 }
 
 /* Bytes of the row that are not what they must be. */
@@ -53,11 +41,11 @@ static uint32_t check_row(const struct engine *engine, uint64_t state, const uin
 	uint32_t layer, byte;
 
 	for (layer = 0; layer < engine->layers; layer++)
-		any |= row[layer] ^ row_word(state, layer);
+		any |= row[layer] ^ rows_word(state, layer);
 	if (any == 0)
 		return 0;
 	for (layer = 0; layer < engine->layers; layer++) {
-		const uint64_t difference = row[layer] ^ row_word(state, layer);
+		const uint64_t difference = row[layer] ^ rows_word(state, layer);
 
 		for (byte = 0; byte < 8; byte++)
 			wrong += ((difference >> (8 * byte)) & 0xff) != 0;
@@ -88,7 +76,7 @@ static uint64_t pass_page(struct engine *engine, const struct engine_prompt *pro
 
 	engine_page_tokens(prompt->page_ids[page], count, tokens);
 	for (i = 0; i < count; i++, row += engine->layers) {
-		state = mix64(state ^ (uint32_t)tokens[i]);
+		state = rows_next(state, tokens[i]);
 		if (check)
 			wrong += check_row(engine, state, row);
 		else
