@@ -90,4 +90,26 @@ static inline uint32_t claim_blocks(const struct claim *claim)
 	return claim->slots - claim->first - claim->hits;
 }
 
+/* --- host_room.c ------------------------------------------------------------------------------ */
+
+/*
+ * What Host could give at most, evictions included.  A parent all whose blocks are idle can serve any
+ * group, another one only its own, with what is free or idle in it.
+ */
+struct host_room {
+	uint32_t own[GROUPS_MAX]; /* blocks that only their group can have */
+	uint32_t whole;           /* parents */
+};
+
+/* O(blocks). */
+void host_room_look(const struct cache *cache, struct host_room *ret_room);
+/* Is there a way to give whole parents to groups so that each gets as many blocks as it needs? */
+bool host_room_fits(const struct cache *cache, const struct host_room *room, const uint32_t *needed);
+
+/*
+ * The same for Host as it is, without a look where groups can do with what is theirs.  False is certain;
+ * true is, unless groups must share the whole parents: cache_host_acquire() may cut up more of them.
+ */
+bool host_has_room(struct cache *cache, const uint32_t *needed);
+
 #endif
