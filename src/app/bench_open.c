@@ -133,14 +133,8 @@ static int print_json(const struct bench *bench, double cpu_s, double wall_s,
 					 "open_wall_s", wall_s,
 					 "memory_bytes_per_object", bench->memory_bytes,
 					 "file_bytes", (json_int_t)bench->file_bytes);
-	const int failed = !object || json_dumpf(object, stdout,
-						 JSON_INDENT(2) | JSON_REAL_PRECISION(6)) < 0;
 
-	json_decref(object);
-	putchar('\n');
-	if (failed || fflush(stdout) != 0)
-		return err_set(err, -EIO, "standard output: cannot write the report");
-	return 0;
+	return bench_print_json(object, err);
 }
 
 static int report(struct bench *bench, struct kvs_error *err)

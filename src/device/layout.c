@@ -126,7 +126,11 @@ static int add_field(struct layout *layout, uint32_t group, const struct layout_
 		rc = layout_check_field(spec, layout_last(layout, group), model, err);
 	if (rc < 0)
 		return rc;
-	/* No overflow: a payload lies in a buffer, and there are few fields. */
+	if (spec->payload_bytes > INT64_MAX - into->block_bytes) {
+		return err_set(err, KVS_E_INVALID,
+			       "payload_bytes: %" PRIu64 ", the fields of a block pass 63 bits",
+			       spec->payload_bytes);
+	}
 	into->block_bytes += spec->payload_bytes;
 	into->field_count++;
 	layout->field_count++;
@@ -165,8 +169,10 @@ static void add_piece(struct layout *layout, struct layout_group *group,
 
 	if (group->piece_count > 0) {
 		last = &layout->pieces[layout->piece_count - 1];
+		/* What goes past a stride may touch only where there is but one block. */
 		if (last->buffer == field->buffer && last->stride == field->stride &&
-		    last->offset + last->bytes == field->offset) {
+		    last->offset + last->bytes == field->offset &&
+		    last->bytes + field->payload_bytes <= last->stride) {
 			last->bytes += field->payload_bytes;
 			return;
 		}

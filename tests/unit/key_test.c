@@ -181,7 +181,7 @@ static void extra_keys_are_framed(void **state)
 	check_all_differ(hash, ARRAY_COUNT(hash));
 }
 
-static void namespaces_and_keys_are_distinct(void **state)
+static void A8_1_namespaces_and_keys_are_distinct(void **state)
 {
 	struct kvs_namespace a, b, again;
 	struct prefix_hash   hash;
@@ -215,7 +215,7 @@ int main(void)
 		cmocka_unit_test(no_two_inputs_share_a_stream),
 		cmocka_unit_test(a_page_depends_on_each_token_on_their_order_and_on_its_prior),
 		cmocka_unit_test(extra_keys_are_framed),
-		cmocka_unit_test(namespaces_and_keys_are_distinct),
+		cmocka_unit_test(A8_1_namespaces_and_keys_are_distinct),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

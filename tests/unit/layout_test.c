@@ -422,6 +422,44 @@ static void layout_rejects_fields_outside_their_buffer(void **state)
 		"group 0, field \"layer.1.k\": offset: 1024, block 6 of stride 3689348814741910323 ends past 64 bits");
 }
 
+static void layout_rejects_blocks_past_63_bits(void **state)
+{
+	static const char *const             ids[] = { "layer.0.a", "layer.0.b", "layer.0.c" };
+	struct layout_field_spec             fields[3];
+	struct layout_buffer                 buffers[3];
+	const struct layout_group_spec       group = { 0, 1, fields, 3 };
+	const struct layout_consumer_spec    consumer = { ids, 3 };
+	const struct layout_spec spec = { 1, &group, 1, buffers, 3, &consumer, 1 };
+	const uint64_t                       bytes[] = { INT64_MAX, INT64_MAX, 66 };
+	uint32_t                             i;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		fields[i] = (struct layout_field_spec){ ids[i], i, 0, bytes[i], bytes[i] };
+		buffers[i] = (struct layout_buffer){ i, UINT64_MAX };
+	}
+	refuses(&spec, NULL,
+		"group 0, field \"layer.0.b\": payload_bytes: 9223372036854775807, the fields of a block pass 63 bits");
+}
+
+/* With one block in all, a field may go on past the stride of another. */
+static void fields_past_a_stride_stay_two_pieces(void **state)
+{
+	static const char *const          ids[] = { "layer.0.k", "layer.0.v" };
+	const struct layout_field_spec    fields[] = { { ids[0], 0, 0, 16, 16 }, { ids[1], 0, 16, 16, 16 } };
+	const struct layout_group_spec    group = { 0, 1, fields, 2 };
+	const struct layout_buffer        buffer = { 1, 4096 };
+	const struct layout_consumer_spec consumer = { ids, 2 };
+	const struct layout_spec spec = { 1, &group, 1, &buffer, 1, &consumer, 1 };
+	struct layout                     layout;
+
+	(void)state;
+	assert_int_equal(layout_open(&spec, NULL, &layout, NULL), 0);
+	assert_int_equal(layout.piece_count, 2);
+	layout_audit(&layout);
+	layout_close(&layout);
+}
+
 static void a_field_may_end_with_its_buffer(void **state)
 {
 	struct draft *const draft = sample();
@@ -703,6 +741,8 @@ int main(void)
 		cmocka_unit_test(layout_rejects_duplicate_field_ids_across_groups),
 		cmocka_unit_test(layout_rejects_payload_larger_than_device_stride),
 		cmocka_unit_test(layout_rejects_fields_outside_their_buffer),
+		cmocka_unit_test(layout_rejects_blocks_past_63_bits),
+		cmocka_unit_test(fields_past_a_stride_stay_two_pieces),
 		cmocka_unit_test(a_field_may_end_with_its_buffer),
 		cmocka_unit_test(layout_rejects_fields_of_a_group_that_share_bytes),
 		cmocka_unit_test(fields_of_unequal_strides_lie_apart_as_a_whole),

@@ -194,6 +194,18 @@ static void what_no_query_attends_to_expires(void **state)
 	assert_int_equal(table_expired(&table, &groups.group[1], 0), 2);
 }
 
+static void where_the_next_token_goes_nothing_expires(void **state)
+{
+	uint32_t     slots[SLOTS];
+	struct table table = filled(slots, 14);
+
+	(void)state;
+	assert_int_equal(table.available, 2);
+	assert_int_equal(table_expired(&table, &groups.group[2], 1000), 3);
+	table.available += 4; /* a block in reserve */
+	assert_int_equal(table_expired(&table, &groups.group[2], 1000), 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -204,6 +216,7 @@ int main(void)
 		cmocka_unit_test(a_sparse_demand_may_go_on_in_a_tails_copy),
 		cmocka_unit_test(a_demand_that_cannot_be_meant_is_refused),
 		cmocka_unit_test(what_no_query_attends_to_expires),
+		cmocka_unit_test(where_the_next_token_goes_nothing_expires),
 	};
 
 	return cmocka_run_group_tests(tests, make_groups, NULL);
