@@ -41,7 +41,7 @@ static void make_group(struct group_spec *spec, uint32_t id, uint32_t page_token
 {
 	static const char *const names[] = { "a", "b", "c" };
 
-	*spec = (struct group_spec){ .name = names[id], .kind = prng_below(prng, 3) };
+	*spec = (struct group_spec){ .name = names[id], .kind = (enum group_kind)prng_below(prng, 3) };
 	spec->block_tokens = page_tokens >> prng_below(prng, 2);
 	spec->window_tokens = spec->kind == GROUP_WINDOW ? 1 + (uint32_t)prng_below(prng, 9) : 0;
 	spec->packing = 1 + (uint32_t)prng_below(prng, 3);

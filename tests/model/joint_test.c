@@ -260,7 +260,8 @@ static void reshape(struct world *world, uint32_t seed)
 	prefix_tokens = 1 + (uint32_t)prng_below(&prng, prng_chance(&prng, 1, 4) ? 61 : 12);
 	count = 1 + (uint32_t)prng_below(&prng, ARRAY_COUNT(names));
 	for (g = 0; g < count; g++) {
-		specs[g] = (struct group_spec){ .name = names[g], .kind = prng_below(&prng, 3),
+		specs[g] = (struct group_spec){ .name = names[g],
+						.kind = (enum group_kind)prng_below(&prng, 3),
 						.packing = 1 };
 		specs[g].block_tokens = draw_block_tokens(&prng, prefix_tokens,
 							  COLUMNS_MAX - columns - (count - 1 - g));

@@ -57,7 +57,8 @@ static void make_specs(struct prng *prng, uint32_t page_tokens, struct group_spe
 	uint32_t                 i;
 
 	for (i = 0; i < count; i++) {
-		specs[i] = (struct group_spec){ .name = names[i], .kind = prng_below(prng, 3) };
+		specs[i] = (struct group_spec){ .name = names[i],
+						.kind = (enum group_kind)prng_below(prng, 3) };
 		specs[i].block_tokens = page_tokens >> prng_below(prng, 2);
 		specs[i].window_tokens =
 			specs[i].kind == GROUP_WINDOW ? 1 + (uint32_t)prng_below(prng, 9) : 0;
