@@ -44,7 +44,8 @@ static uint8_t *head_put(uint8_t *at, const struct prefix_hash *prior, uint32_t 
 static uint8_t *tokens_put(uint8_t *at, const int32_t *tokens, uint32_t count)
 {
 #if BYTE_ORDER == LITTLE_ENDIAN
-	memcpy(at, tokens, 4 * (size_t)count);
+	if (count > 0)
+		memcpy(at, tokens, 4 * (size_t)count);
 	return at + 4 * (size_t)count;
 #else
 	uint32_t i;
