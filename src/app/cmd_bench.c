@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "conf/items.h"
 
 static const struct app_command *const benches[] = {
 	&bench_copy_command,
@@ -46,44 +47,45 @@ double bench_median(double *figures, uint32_t count)
 			 : (figures[count / 2 - 1] + figures[count / 2]) / 2;
 }
 
-static int read_size(const char *text, uint64_t *ret_bytes, struct kvs_error *err)
-{
-	uint64_t bytes;
+struct sizes {
+	uint64_t bytes[BENCH_SIZES_MAX];
+	uint32_t count;
+};
 
-	if (units_size(text, &bytes) < 0 || bytes < 4096 || bytes > BENCH_BYTES_MAX ||
+static int add_size(void *ctx, const char *item, struct kvs_error *err)
+{
+	struct sizes *const sizes = ctx;
+	uint64_t            bytes;
+	uint32_t            i;
+
+	if (units_size(item, &bytes) < 0 || bytes < 4096 || bytes > BENCH_BYTES_MAX ||
 	    bytes % 4096 != 0) {
 		return err_set(err, KVS_E_INVALID,
-			       "--bytes: \"%s\" is not a multiple of 4 KiB up to 64 MiB", text);
+			       "--bytes: \"%.64s\" is not a multiple of 4 KiB up to 64 MiB", item);
 	}
-	*ret_bytes = bytes;
+	for (i = 0; i < sizes->count; i++) {
+		if (sizes->bytes[i] == bytes)
+			return err_set(err, KVS_E_INVALID, "--bytes: \"%.64s\" is given twice", item);
+	}
+	if (sizes->count == BENCH_SIZES_MAX) {
+		return err_set(err, KVS_E_INVALID,
+			       "--bytes: \"%.64s\" is one too many; use at most %u sizes", item,
+			       BENCH_SIZES_MAX);
+	}
+	sizes->bytes[sizes->count++] = bytes;
 	return 0;
 }
 
 int bench_read_sizes(const char *list, uint64_t *ret_sizes, uint32_t *ret_count,
 		     struct kvs_error *err)
 {
-	uint64_t sizes[BENCH_SIZES_MAX];
-	uint32_t count = 0;
+	struct sizes sizes = { .count = 0 };
+	const int    rc = items_each("--bytes", list, add_size, &sizes, err);
 
-	while (*list) {
-		const size_t length = strcspn(list, ",");
-		char         text[32];
-		uint64_t     bytes = 0;
-		int          rc;
-
-		snprintf(text, sizeof(text), "%.*s", (int)(length < 31 ? length : 31), list);
-		rc = read_size(text, &bytes, err);
-		if (rc < 0)
-			return rc;
-		if (count == BENCH_SIZES_MAX) {
-			return err_set(err, KVS_E_INVALID, "--bytes: more than %u sizes",
-				       BENCH_SIZES_MAX);
-		}
-		sizes[count++] = bytes;
-		list += length + (list[length] == ',');
-	}
-	memcpy(ret_sizes, sizes, count * sizeof(*sizes));
-	*ret_count = count;
+	if (rc < 0)
+		return rc;
+	memcpy(ret_sizes, sizes.bytes, sizes.count * sizeof(*ret_sizes));
+	*ret_count = sizes.count;
 	return 0;
 }
 

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `kvstrata store rm`: removes objects from a strata file that nobody else has open. */
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "app/cmd_store.h"
 #include "app/key_text.h"
 #include "base/units.h"
+#include "conf/items.h"
+
+static_assert(KEY_TEXT_BYTES <= ITEMS_BYTES, "a key is an item");
 
 /* Keys removed at a time. */
 #define BATCH 64u
@@ -41,13 +44,6 @@ struct removal {
 
 /* --- what is asked for ------------------------------------------------------------------------ */
 
-static int refuse_key(const char *text, size_t bytes, struct kvs_error *err)
-{
-	return err_set(err, KVS_E_INVALID,
-		       "--key: \"%.*s\" is not a key; use NAMESPACE:GROUP:OFFSET:HASH, with 32 and 64 hexadecimal digits",
-		       (int)(bytes < 64 ? bytes : 64), text);
-}
-
 static uint32_t count_items(const char *list)
 {
 	uint32_t count = 1;
@@ -57,27 +53,25 @@ static uint32_t count_items(const char *list)
 	return count;
 }
 
+static int add_key(void *ctx, const char *item, struct kvs_error *err)
+{
+	struct removal *const removal = ctx;
+
+	if (!key_text_parse(item, &removal->keys[removal->key_count])) {
+		return err_set(err, KVS_E_INVALID,
+			       "--key: \"%.64s\" is not a key; use NAMESPACE:GROUP:OFFSET:HASH, with 32 and 64 hexadecimal digits",
+			       item);
+	}
+	removal->key_count++;
+	return 0;
+}
+
 static int read_keys(const char *list, struct removal *removal, struct kvs_error *err)
 {
-	char text[KEY_TEXT_BYTES];
-
 	removal->keys = malloc(count_items(list) * sizeof(*removal->keys));
 	if (!removal->keys)
 		return err_set(err, -ENOMEM, "%s", kvs_strerror(-ENOMEM));
-	for (;;) {
-		const size_t bytes = strcspn(list, ",");
-
-		if (bytes >= sizeof(text))
-			return refuse_key(list, bytes, err);
-		memcpy(text, list, bytes);
-		text[bytes] = '\0';
-		if (!key_text_parse(text, &removal->keys[removal->key_count]))
-			return refuse_key(list, bytes, err);
-		removal->key_count++;
-		if (!list[bytes])
-			return 0;
-		list += bytes + 1;
-	}
+	return items_each("--key", list, add_key, removal, err);
 }
 
 static int read_removal(const struct settings *set, struct removal *removal, struct kvs_error *err)

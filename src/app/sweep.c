@@ -7,14 +7,12 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "conf/items.h"
 #include "evict/evict.h"
 #include "os/os.h"
 
 #define CAPACITY_RULE "use 1 to 2147483648 blocks, or unlimited"
 static_assert(SIMULATE_CAPACITY_MAX == 2147483648u, "the rule names the limit");
-
-/* No item of either list is longer; what is longer is wrong whatever it says. */
-#define ITEM_BYTES 32
 
 struct sweep {
 	size_t            row_count;
@@ -24,8 +22,9 @@ struct sweep {
 	uint32_t          hash_room;
 };
 
-static int add_capacity(struct sweep_axes *axes, const char *item, struct kvs_error *err)
+static int add_capacity(void *ctx, const char *item, struct kvs_error *err)
 {
+	struct sweep_axes *const axes = ctx;
 	uint64_t capacity = 0;
 	size_t   i;
 
@@ -48,8 +47,9 @@ static int add_capacity(struct sweep_axes *axes, const char *item, struct kvs_er
 	return 0;
 }
 
-static int add_policy(struct sweep_axes *axes, const char *item, struct kvs_error *err)
+static int add_policy(void *ctx, const char *item, struct kvs_error *err)
 {
+	struct sweep_axes *const axes = ctx;
 	const int   rc = evict_known(item, err);
 	const char *known;
 	size_t      i;
@@ -69,39 +69,14 @@ static int add_policy(struct sweep_axes *axes, const char *item, struct kvs_erro
 	return 0;
 }
 
-static int each_item(const char *flag, const char *list,
-		     int (*add)(struct sweep_axes *, const char *, struct kvs_error *),
-		     struct sweep_axes *axes, struct kvs_error *err)
-{
-	int rc = 0;
-
-	while (rc == 0) {
-		const size_t bytes = strcspn(list, ",");
-		char         item[ITEM_BYTES];
-
-		if (bytes >= ITEM_BYTES) {
-			return err_set(err, KVS_E_INVALID,
-				       "%s: \"%.*s...\" is too long; use at most %d characters",
-				       flag, ITEM_BYTES - 1, list, ITEM_BYTES - 1);
-		}
-		memcpy(item, list, bytes);
-		item[bytes] = '\0';
-		rc = add(axes, item, err);
-		if (list[bytes] == '\0')
-			break;
-		list += bytes + 1;
-	}
-	return rc;
-}
-
 int sweep_axes_read(const char *capacities, const char *policies, struct sweep_axes *ret_axes,
 		    struct kvs_error *err)
 {
 	struct sweep_axes axes = { 0 };
-	int               rc = each_item("capacity", capacities, add_capacity, &axes, err);
+	int               rc = items_each("capacity", capacities, add_capacity, &axes, err);
 
 	if (rc == 0)
-		rc = each_item("policy", policies, add_policy, &axes, err);
+		rc = items_each("policy", policies, add_policy, &axes, err);
 	if (rc == 0)
 		*ret_axes = axes;
 	return rc;

@@ -8,7 +8,7 @@
  *         alone (--json) or takes =true or =false.
  * JSON    Sizes are strings as people write them, or integers of bytes.  Durations are strings:
  *         they need their unit.  Counts are integers.  Lists are arrays, or one string with commas;
- *         both reach the caller as the latter.
+ *         both reach the caller as the latter, without an empty item: items.h cuts it.
  * Errors  Unknown names, wrong types, duplicates, empty texts and values out of range are refused
  *         with the name as the user wrote it, the value, and what is allowed; nothing is changed
  *         then.

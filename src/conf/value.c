@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "conf/items.h"
 
 static char *format_number(enum conf_type type, uint64_t number, double real, char *buffer)
 {
@@ -167,6 +168,15 @@ static int check_multiple(const struct conf_option *option, const struct value_o
 		       origin->shown, format_number(option->type, option->multiple, 0, step));
 }
 
+static int check_list(const struct conf_option *option, const struct value_origin *origin,
+		      const struct value *value, struct kvs_error *err)
+{
+	if (!option->list || items_whole(value->text))
+		return 0;
+	return err_set(err, KVS_E_INVALID, "%s: %s has an empty item; use commas between items only",
+		       origin->label, origin->shown);
+}
+
 /* The bare word stands outside the range: it exists to say what no number in it can. */
 static bool parse_word(const struct conf_option *option, const char *text, struct value *value)
 {
@@ -194,8 +204,12 @@ int value_parse(const struct conf_option *option, const struct value_origin *ori
 			rc = check_range(option, origin, &parsed, err);
 		if (rc == 0)
 			rc = check_multiple(option, origin, &parsed, err);
-		if (rc < 0)
+		if (rc == 0)
+			rc = check_list(option, origin, &parsed, err);
+		if (rc < 0) {
+			value_fini(&parsed);
 			return rc;
+		}
 	}
 	value_fini(value);
 	*value = parsed;

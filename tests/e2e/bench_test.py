@@ -323,6 +323,22 @@ def what_is_no_bench_is_refused():
 
 
 @suite.test
+def a_list_of_sizes_is_refused_alike_by_every_bench():
+    for name in ("copy", "resp", "store"):
+        def refuses(sentence, sizes, name=name):
+            command.refuses(2, f"kvstrata bench {name}: {sentence}", "bench", name, "--bytes", sizes)
+
+        for sizes in ("64KiB,", ",64KiB", "64KiB,,1MiB", ","):
+            refuses(f'--bytes: "{sizes}" has an empty item; use commas between items only', sizes)
+        # Not the 64 KiB that its first characters would be.
+        refuses('--bytes: "00000000000000000000000000655360000" is not a multiple of 4 KiB up to 64 MiB',
+                "00000000000000000000000000655360000")
+        refuses('--bytes: "65536" is given twice', "64KiB,1MiB,65536")
+        refuses('--bytes: "36KiB" is one too many; use at most 8 sizes',
+                ",".join(f"{4 * i}KiB" for i in range(1, 10)))
+
+
+@suite.test
 def wrong_flags_are_refused():
     command.refuses(2, "kvstrata bench exec: --bach: unknown flag; did you mean --batch?", "bench", "exec",
                     "--bach", "1")

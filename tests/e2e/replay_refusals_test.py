@@ -144,7 +144,7 @@ def a_sentence_is_one_line_that_leaves_the_terminal_alone():
         done = command.run("replay", flag, value)
         assert done.returncode in (1, 2) and done.stderr.count("\n") == 1, done
         assert done.stderr.rstrip("\n").isprintable(), done
-    done = command.run("simulate", "--capacity", "0" * 40 + "150")
+    done = command.run("simulate", "--capacity", "0" * 140 + "150")
     tap.equal((done.returncode, done.stderr.count("\n")), (2, 1))
 
 

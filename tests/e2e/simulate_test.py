@@ -140,6 +140,7 @@ def bad_input_is_one_line():
     command.refuses(1, f"kvstrata simulate: {folder}/none: cannot open: No such file or directory",
                     "simulate", "--trace", folder / "none")
     for arguments in (["--capacity", "0"], ["--capacity", "-1"], ["--capacity", "1,,2"],
+                      ["--capacity", "1,"], ["--policy", ",lru"],
                       ["--capacity", "1,1"], ["--policy", "best"], ["--policy", "lru,lru"],
                       ["--requests", "0"], ["--trace", path, "--seed", "1"]):
         done = command.run("simulate", *arguments)

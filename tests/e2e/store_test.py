@@ -704,8 +704,9 @@ def rm_refuses_what_it_does_not_understand():
             (["--all", "--namespace", NOBODY], "needs one of .*"),
             (["--namespace", "xyz"], '--namespace: "xyz" is not a namespace; use 32 hexadecimal digits'),
             (["--key", "xyz"], '--key: "xyz" is not a key; use NAMESPACE:GROUP:OFFSET:HASH, .*'),
-            (["--key", keys_of(path)[0] + ","], '--key: "" is not a key; .*'),
-            (["--key", "0" * 5000], '--key: "0{64}" is not a key; .*')]:
+            (["--key", keys_of(path)[0] + ","], '--key: "[0-9a-f:]*\\.\\.\\." has an empty item; .*'),
+            (["--key", "xyz,"], '--key: "xyz," has an empty item; use commas between items only'),
+            (["--key", "0" * 5000], '--key: "0{64}\\.\\.\\." is too long; use at most 127 characters')]:
         refuses(2, sentence, "rm", path, *arguments)
     tap.equal(path.read_bytes() == before, True)
 

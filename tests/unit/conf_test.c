@@ -14,6 +14,7 @@
 
 #include "base/err.h"
 #include "conf/conf.h"
+#include "conf/items.h"
 #include "conf/nearest.h"
 
 struct settings {
@@ -264,6 +265,84 @@ static void flag_values_are_refused(void **state)
 		"--order=1234567890123456789012345678901234567890123456789012345678901234567890");
 }
 
+/* Of the flag and of the file: a comma too many is no item, wherever it stands. */
+static void lists_with_an_empty_item_are_refused(void **state)
+{
+	static const char *const lists[] = { "1000,", ",1000", "1,,2", ",", "1,2,3,", NULL };
+	int                      i;
+
+	(void)state;
+	for (i = 0; lists[i]; i++) {
+		char sentence[128], flag[64], json[64];
+
+		snprintf(flag, sizeof(flag), "--capacity=%s", lists[i]);
+		snprintf(sentence, sizeof(sentence),
+			 "--capacity: \"%s\" has an empty item; use commas between items only", lists[i]);
+		REFUSED(sentence, flag);
+		snprintf(json, sizeof(json), "{\"capacity\": \"%s\"}", lists[i]);
+		refused_json(json, sentence + 2);
+	}
+}
+
+struct heard {
+	char     text[256]; /* each item in brackets */
+	uint32_t until;     /* the item that is refused; UINT32_MAX: none */
+	uint32_t count;
+};
+
+static int hear(void *ctx, const char *item, struct kvs_error *err)
+{
+	struct heard *const heard = ctx;
+	const size_t        used = strlen(heard->text);
+
+	if (heard->count++ == heard->until)
+		return err_set(err, KVS_E_INVALID, "no more");
+	snprintf(heard->text + used, sizeof(heard->text) - used, "[%s]", item);
+	return 0;
+}
+
+static void lists_are_cut_at_commas(void **state)
+{
+	struct heard     heard = { .until = UINT32_MAX };
+	struct kvs_error err = { 0 };
+
+	(void)state;
+	assert_int_equal(items_each("x", "64KiB,a b,1", hear, &heard, &err), 0);
+	assert_string_equal(heard.text, "[64KiB][a b][1]");
+	heard = (struct heard){ .until = UINT32_MAX };
+	assert_int_equal(items_each("x", "", hear, &heard, &err), 0);
+	assert_string_equal(heard.text, "[]");
+	heard = (struct heard){ .until = UINT32_MAX };
+	assert_int_equal(items_each("x", ",1,", hear, &heard, &err), 0);
+	assert_string_equal(heard.text, "[][1][]");
+	heard = (struct heard){ .until = 1 };
+	assert_int_equal(items_each("x", "1,2,3", hear, &heard, &err), KVS_E_INVALID);
+	assert_string_equal(heard.text, "[1]");
+	assert_string_equal(err.message, "no more");
+}
+
+/* Cut at the buffer's end it would be another item: "1" of "1000...". */
+static void items_that_are_too_long_are_refused(void **state)
+{
+	struct heard     heard = { .until = UINT32_MAX };
+	struct kvs_error err = { 0 };
+	char             list[4 + ITEMS_BYTES + 1], sentence[160];
+
+	(void)state;
+	memset(list, '7', sizeof(list));
+	memcpy(list, "1,2,", 4);
+	list[4 + ITEMS_BYTES - 1] = '\0';
+	assert_int_equal(items_each("--x", list, hear, &heard, &err), 0);
+	assert_int_equal(heard.count, 3);
+	list[4 + ITEMS_BYTES - 1] = '7';
+	list[4 + ITEMS_BYTES] = '\0';
+	assert_int_equal(items_each("--x", list, hear, &heard, &err), KVS_E_INVALID);
+	assert_int_equal(heard.count, 5);
+	snprintf(sentence, sizeof(sentence), "--x: \"%.64s...\" is too long; use at most 127 characters",
+		 list + 4);
+	assert_string_equal(err.message, sentence);
+}
+
 static void flags_are_refused(void **state)
 {
 	(void)state;
@@ -429,6 +508,9 @@ int main(void)
 		cmocka_unit_test(words_stand_outside_the_range),
 		cmocka_unit_test(flag_values_are_refused),
 		cmocka_unit_test(flags_are_refused),
+		cmocka_unit_test(lists_with_an_empty_item_are_refused),
+		cmocka_unit_test(lists_are_cut_at_commas),
+		cmocka_unit_test(items_that_are_too_long_are_refused),
 		cmocka_unit_test(files_are_refused),
 		cmocka_unit_test(unreadable_files_are_refused),
 		cmocka_unit_test(help_lists_every_option),
