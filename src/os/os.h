@@ -122,6 +122,11 @@ bool os_pages_shared_huge(void);
 uint64_t os_memlock_limit(void);
 /* Memory this process may have: the machine's, or its container's limit where that is lower. */
 uint64_t os_memory_bytes(void);
+/*
+ * What it may still take before others are swapped or killed for it, free huge pages among it; never
+ * more than os_memory_bytes().  A hint: others take memory, too.
+ */
+uint64_t os_memory_available_bytes(void);
 /* Peak resident set of this process in bytes; 0 when unknown. */
 uint64_t os_peak_rss_bytes(void);
 

@@ -18,6 +18,9 @@
 #define SHARED_HUGE_SETTING "/sys/kernel/mm/transparent_hugepage/shmem_enabled"
 /* In a container this is its own limit, on a host it does not exist. */
 #define MEMORY_LIMIT "/sys/fs/cgroup/memory.max"
+#define MEMORY_USED "/sys/fs/cgroup/memory.current"
+#define MEMORY_PARTS "/sys/fs/cgroup/memory.stat"
+#define MEMORY_MACHINE "/proc/meminfo"
 
 int os_pages_map(size_t bytes, void **ret_ptr)
 {
@@ -124,19 +127,74 @@ bool os_pages_shared_huge(void)
 	       !strstr(text, "[deny]");
 }
 
+/* UINT64_MAX without one: the file says "max" then. */
+static uint64_t memory_limit(void)
+{
+	uint64_t limit;
+	char     text[32];
+	char    *end;
+
+	if (!read_setting(MEMORY_LIMIT, text, sizeof(text)))
+		return UINT64_MAX;
+	limit = strtoull(text, &end, 10);
+	return end != text ? limit : UINT64_MAX;
+}
+
 uint64_t os_memory_bytes(void)
 {
 	const uint64_t physical = (uint64_t)sysconf(_SC_PHYS_PAGES) *
 				  (uint64_t)sysconf(_SC_PAGESIZE);
-	uint64_t       limit;
-	char           text[32];
-	char          *end;
+	const uint64_t limit = memory_limit();
 
-	if (!read_setting(MEMORY_LIMIT, text, sizeof(text)))
-		return physical;
-	limit = strtoull(text, &end, 10);
-	/* Without a limit the file says "max". */
-	return end != text && limit < physical ? limit : physical;
+	return limit < physical ? limit : physical;
+}
+
+/* Of a file with "name value" or "name: value" a line; 0 when there is none. */
+static uint64_t find_figure(const char *text, const char *name)
+{
+	const size_t length = strlen(name);
+	const char  *line;
+
+	for (line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, name, length) == 0 && strchr(" :", line[length]))
+			return strtoull(line + length + strspn(line + length, " :"), NULL, 10);
+	}
+	return 0;
+}
+
+/* Files that are cached count as used and are given up; shared memory is no such file. */
+static uint64_t group_available_bytes(void)
+{
+	const uint64_t limit = memory_limit();
+	uint64_t       used;
+	char           text[8192];
+
+	if (limit == UINT64_MAX || !read_setting(MEMORY_USED, text, sizeof(text)))
+		return limit;
+	used = strtoull(text, NULL, 10);
+	if (read_setting(MEMORY_PARTS, text, sizeof(text))) {
+		const uint64_t cached = find_figure(text, "inactive_file") +
+					find_figure(text, "active_file");
+
+		used -= cached < used ? cached : used;
+	}
+	return used < limit ? limit - used : 0;
+}
+
+uint64_t os_memory_available_bytes(void)
+{
+	const uint64_t group = group_available_bytes();
+	uint64_t       available = os_memory_bytes(), machine;
+	char           text[8192];
+
+	if (read_setting(MEMORY_MACHINE, text, sizeof(text))) {
+		machine = 1024 * (find_figure(text, "MemAvailable") +
+				  find_figure(text, "HugePages_Free") *
+					  find_figure(text, "Hugepagesize"));
+		available = machine < available ? machine : available;
+	}
+	return group < available ? group : available;
 }
 
 static bool may_exceed_memlock(void)

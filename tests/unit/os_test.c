@@ -364,6 +364,31 @@ static void limits_are_sane(void **state)
 	assert_true(os_memlock_limit() > 0);
 }
 
+/* Others give memory back meanwhile, and the kernel rounds: a quarter of it must show, once. */
+static void memory_that_is_taken_is_no_longer_available(void **state)
+{
+	const size_t bytes = (size_t)256 << 20;
+	uint64_t     before, taken = 0;
+	void        *ptr;
+	int          try;
+
+	(void)state;
+	before = os_memory_available_bytes();
+	assert_in_range(before, (uint64_t)1 << 20, os_memory_bytes());
+	if (before < 2 * bytes)
+		skip();
+	for (try = 0; try < 20; try++) {
+		before = os_memory_available_bytes();
+		assert_int_equal(os_pages_map(bytes, &ptr), 0);
+		memset(ptr, 1, bytes);
+		taken = os_memory_available_bytes();
+		os_pages_unmap(ptr, bytes);
+		if (taken + bytes / 4 <= before)
+			return;
+	}
+	assert_in_range(taken, 0, before - bytes / 4);
+}
+
 /* --- files ------------------------------------------------------------------------------------ */
 
 static void a_directory_comes_fresh_and_goes_empty(void **state)
@@ -498,6 +523,7 @@ int main(void)
 		cmocka_unit_test(shared_pages_are_the_descriptors),
 		cmocka_unit_test(too_many_huge_pages_are_refused),
 		cmocka_unit_test(limits_are_sane),
+		cmocka_unit_test(memory_that_is_taken_is_no_longer_available),
 		cmocka_unit_test(a_directory_comes_fresh_and_goes_empty),
 		cmocka_unit_test(a_file_keeps_its_bytes),
 		cmocka_unit_test(file_errors_come_as_errno),
