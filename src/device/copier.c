@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/bits.h"
+#include "os/os.h"
 
 /* --- binding ---------------------------------------------------------------------------------- */
 
@@ -27,24 +28,66 @@ static void bind_pieces(struct copier *copier, void *const *buffers)
 	}
 }
 
-static int check_options(const struct copier_options *options, struct kvs_error *err)
+static int check_count(const char *name, uint32_t count, uint32_t max, struct kvs_error *err)
 {
-	if (options->ticket_max == 0)
-		return err_set(err, KVS_E_INVALID, "ticket_max: 0, must be at least 1");
-	if (options->row_max == 0)
-		return err_set(err, KVS_E_INVALID, "row_max: 0, must be at least 1");
-	return 0;
+	if (count >= 1 && count <= max)
+		return 0;
+	return err_set(err, KVS_E_INVALID, "%s: %u, must be 1 to %u", name, count, max);
 }
 
-static int bind_host(struct copier *copier, const struct arena_part *host, struct kvs_error *err)
+static int check_host(const struct layout *layout, const struct arena_part *host,
+		      struct kvs_error *err)
 {
-	const int rc = layout_hostmap(copier->layout, host->block_count, &copier->hostmap, err);
+	struct hostmap hostmap;
+	const int      rc = layout_hostmap(layout, host->block_count, &hostmap, err);
 
-	if (rc == 0 && host->block_bytes < copier->hostmap.parent_bytes) {
+	if (rc < 0)
+		err_prefix(err, "host");
+	if (rc == 0 && host->block_bytes < hostmap.parent_bytes) {
 		return err_set(err, KVS_E_INVALID,
 			       "host: blocks of %zu bytes, a parent has %" PRIu64, host->block_bytes,
-			       copier->hostmap.parent_bytes);
+			       hostmap.parent_bytes);
 	}
+	return rc;
+}
+
+/* Of all groups, null blocks among them: at most 16 times 2^31. */
+static uint64_t device_blocks(const struct layout *layout)
+{
+	uint64_t blocks = 0;
+	uint32_t g;
+
+	for (g = 0; g < layout->group_count; g++)
+		blocks += (uint64_t)layout_last(layout, g) + 1;
+	return blocks;
+}
+
+static int check_memory(const struct copier_options *options, uint64_t engine_bytes,
+			struct kvs_error *err)
+{
+	const uint64_t blocks = device_blocks(options->layout);
+	const uint64_t have = os_memory_available_bytes();
+	const uint64_t need = engine_bytes + bits_words(blocks) * sizeof(uint64_t);
+
+	if (need <= have)
+		return 0;
+	return err_set(err, -ENOMEM,
+		       "ticket_max, row_max: %u and %u, their tables and those of %" PRIu64
+		       " Device blocks take %" PRIu64 " bytes; %" PRIu64 " are available",
+		       options->ticket_max, options->row_max, blocks, need, have);
+}
+
+int copier_check(const struct copier_options *options, uint64_t engine_bytes,
+		 struct kvs_error *err)
+{
+	int rc = check_count("ticket_max", options->ticket_max, COPIER_TICKETS_MAX, err);
+
+	if (rc == 0)
+		rc = check_count("row_max", options->row_max, COPIER_ROWS_MAX, err);
+	if (rc == 0)
+		rc = check_host(options->layout, options->host, err);
+	if (rc == 0)
+		rc = check_memory(options, engine_bytes, err);
 	return rc;
 }
 
@@ -52,23 +95,21 @@ int copier_bind(struct copier *copier, const struct copier_ops *ops,
 		const struct copier_options *options, struct kvs_error *err)
 {
 	const struct layout *const layout = options->layout;
+	const uint64_t             blocks = device_blocks(layout);
 	uint64_t                   bits = 0;
 	uint32_t                   g;
-	int                        rc = check_options(options, err);
 
 	copier->ops = ops;
 	copier->layout = layout;
 	copier->host = options->host;
 	copier->row_max = options->row_max;
-	if (rc == 0)
-		rc = bind_host(copier, options->host, err);
-	if (rc < 0)
-		return rc;
+	KVS_ASSERT(layout_hostmap(layout, options->host->block_count, &copier->hostmap, NULL) == 0);
 	for (g = 0; g < layout->group_count; g++) {
 		copier->first_bit[g] = bits;
 		bits += (uint64_t)layout_last(layout, g) + 1;
 		copier->way[g] = layout->group[g].piece_count == 1 ? COPIER_DIRECT : COPIER_GATHER;
 	}
+	KVS_ASSERT_CMP(bits, ==, blocks);
 	copier->pieces = calloc(layout->piece_count, sizeof(*copier->pieces));
 	copier->written = calloc(bits_words(bits), sizeof(*copier->written));
 	if (!copier->pieces || !copier->written) {
@@ -202,12 +243,7 @@ void copier_close(struct copier *copier)
 
 void copier_audit(struct copier *copier)
 {
-	uint32_t g;
-	uint64_t bits = 0;
-
-	for (g = 0; g < copier->layout->group_count; g++)
-		bits += (uint64_t)layout_last(copier->layout, g) + 1;
 	/* Marks last as long as a check. */
-	KVS_ASSERT_CMP(bits_count(copier->written, bits), ==, 0);
+	KVS_ASSERT_CMP(bits_count(copier->written, device_blocks(copier->layout)), ==, 0);
 	copier->ops->audit(copier);
 }

@@ -23,6 +23,8 @@
  *          the engine's tables at submit(), and stay there until its fence.
  * Limits   ticket_max tickets of a stream that are submitted and not polled, row_max zeros, pairs and clones
  *          of a stream that are not behind their fence.  A full one refuses, which is counted.
+ *          Tables that large are there from open: numbers past the two maxima, or for which there is
+ *          too little memory, are refused before anything is made.
  * Threads  One caller; what an engine runs on is its own.
  */
 #ifndef DEVICE_COPIER_H
@@ -33,6 +35,11 @@
 
 enum copier_stream { COPIER_LOAD, COPIER_SAVE };
 #define COPIER_STREAMS 2
+
+/* Far more fences than anybody waits for. */
+#define COPIER_TICKETS_MAX (1u << 20)
+/* Each block of a terabyte, 4 KiB a block, in one stream. */
+#define COPIER_ROWS_MAX (1u << 28)
 
 /* Block numbers are those of the group, from 1, on either side. */
 struct copier_block {
@@ -72,8 +79,8 @@ struct copier_options {
 	const struct layout     *layout;  /* held until close */
 	void *const             *buffers; /* the layout's Device buffers, in its order */
 	const struct arena_part *host;    /* each block of it is one parent; held until close */
-	uint32_t                 ticket_max;
-	uint32_t                 row_max;
+	uint32_t                 ticket_max; /* 1 to COPIER_TICKETS_MAX */
+	uint32_t                 row_max;    /* 1 to COPIER_ROWS_MAX */
 };
 
 /* Of one stream, from open. */
@@ -163,9 +170,20 @@ void copier_audit(struct copier *copier);
 /* --- for engines ------------------------------------------------------------------------------ */
 
 /**
- * Bind everything that a copy needs; undone by copier_unbind(), also after an error.
+ * Check what an engine is opened with, before anything is made.
  *
- * Errors  KVS_E_INVALID  ticket_max, row_max, or a Host part whose blocks hold no parent; -ENOMEM.
+ * engine_bytes  what its own tables take, beside those of copier_bind().
+ * Errors  KVS_E_INVALID  ticket_max, row_max, or a Host part whose blocks hold no parent;
+ *         -ENOMEM        the tables would take more memory than is to be had.
+ */
+int copier_check(const struct copier_options *options, uint64_t engine_bytes,
+		 struct kvs_error *err);
+
+/**
+ * Bind everything that a copy needs, once it was checked; undone by copier_unbind(), also after an
+ * error.
+ *
+ * Errors  -ENOMEM
  */
 int  copier_bind(struct copier *copier, const struct copier_ops *ops,
 		 const struct copier_options *options, struct kvs_error *err);

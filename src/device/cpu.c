@@ -271,15 +271,19 @@ static const struct copier_ops cpu_ops = {
 	.audit = audit,
 };
 
+static size_t ring_bytes(uint32_t ticket_max, uint32_t row_max)
+{
+	return ticket_max * sizeof(struct ticket) + row_max * sizeof(struct cpu_row);
+}
+
 /* Pages of their own, brought in now: the first batch finds them as the thousandth does. */
 static int open_rings(struct cpu *cpu, struct kvs_error *err)
 {
-	const size_t ticket_bytes = cpu->ticket_max * sizeof(struct ticket);
-	const size_t row_bytes = cpu->row_max * sizeof(struct cpu_row);
+	const size_t bytes = ring_bytes(cpu->ticket_max, cpu->row_max);
 	uint8_t     *at;
 	int          rc, i;
 
-	cpu->memory_bytes = COPIER_STREAMS * (ticket_bytes + row_bytes);
+	cpu->memory_bytes = COPIER_STREAMS * bytes;
 	rc = os_pages_map(cpu->memory_bytes, &cpu->memory);
 	if (rc == 0)
 		rc = os_pages_populate(cpu->memory, cpu->memory_bytes);
@@ -289,9 +293,9 @@ static int open_rings(struct cpu *cpu, struct kvs_error *err)
 			       cpu->row_max, kvs_strerror(rc));
 	}
 	at = cpu->memory;
-	for (i = 0; i < COPIER_STREAMS; i++, at += ticket_bytes + row_bytes) {
+	for (i = 0; i < COPIER_STREAMS; i++, at += bytes) {
 		cpu->lanes[i].tickets = (struct ticket *)(void *)at;
-		cpu->lanes[i].rows = (struct cpu_row *)(void *)(at + ticket_bytes);
+		cpu->lanes[i].rows = (struct cpu_row *)(void *)(at + ring_bytes(cpu->ticket_max, 0));
 	}
 	return 0;
 }
@@ -315,9 +319,14 @@ static int start_lanes(struct cpu *cpu, struct kvs_error *err)
 int cpu_open(const struct copier_options *options, enum cpu_mode mode, struct copier **ret_copier,
 	     struct kvs_error *err)
 {
-	struct cpu *const cpu = calloc(1, sizeof(*cpu));
-	int               rc, i;
+	const uint64_t table_bytes = COPIER_STREAMS *
+				     (uint64_t)ring_bytes(options->ticket_max, options->row_max);
+	struct cpu *cpu;
+	int         i, rc = copier_check(options, table_bytes, err);
 
+	if (rc < 0)
+		return rc;
+	cpu = calloc(1, sizeof(*cpu));
 	if (!cpu)
 		return err_set(err, -ENOMEM, "no memory for a copy engine");
 	cpu->mode = mode;

@@ -17,7 +17,8 @@ enum cpu_mode { CPU_THREADS, CPU_AT_SUBMIT, CPU_STEPPED };
 /**
  * Open an engine; every table and thread is there when it returns.
  *
- * Errors  KVS_E_INVALID  options, see copier_bind(); -ENOMEM; -errno of a thread that does not start.
+ * Errors  those of copier_check(), and nothing was made; -ENOMEM; -errno of a thread that does not
+ *         start.
  */
 int cpu_open(const struct copier_options *options, enum cpu_mode mode, struct copier **ret_copier,
 	     struct kvs_error *err);

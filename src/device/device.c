@@ -3,6 +3,7 @@
 #include "device/device.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "device/cpu.h"
@@ -46,6 +47,25 @@ static int open_engine(struct device *device, const struct arena_part *host, uin
 	return cpu_open(&options, CPU_AT_SUBMIT, &device->copier, err);
 }
 
+static int check_size(const struct device *device, struct kvs_error *err)
+{
+	const uint64_t have = os_memory_available_bytes();
+	size_t         bytes;
+
+	if (device->block_count == 0 || device->block_count > COPIER_ROWS_MAX) {
+		return err_set(err, KVS_E_INVALID, "device_blocks: %u, must be 1 to %u",
+			       device->block_count, COPIER_ROWS_MAX);
+	}
+	/* The null block is one more. */
+	if (!__builtin_mul_overflow(device->block_bytes, (size_t)device->block_count + 1, &bytes) &&
+	    bytes <= have)
+		return 0;
+	return err_set(err, -ENOMEM,
+		       "device_blocks: %u blocks of %zu bytes are more than the %" PRIu64
+		       " bytes of memory that are available",
+		       device->block_count, device->block_bytes, have);
+}
+
 int device_open(struct device *device, uint32_t block_count, const struct arena_part *host,
 		uint32_t ticket_max, struct kvs_error *err)
 {
@@ -53,6 +73,9 @@ int device_open(struct device *device, uint32_t block_count, const struct arena_
 	int   rc;
 
 	*device = (struct device){ .block_bytes = host->block_bytes, .block_count = block_count };
+	rc = check_size(device, err);
+	if (rc < 0)
+		return rc;
 	rc = os_pages_map(memory_bytes(device), &base);
 	if (rc < 0) {
 		return err_set(err, rc, "device_blocks: %u blocks of %zu bytes cannot be mapped: %s",

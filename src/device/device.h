@@ -29,7 +29,12 @@ struct device {
 	uint64_t            d2h_ns;
 };
 
-/* Blocks are as large as the Host part's.  ticket_max bounds the tickets in flight, a kind. */
+/**
+ * Blocks are as large as the Host part's.  ticket_max bounds the tickets in flight, a kind.
+ *
+ * Errors  KVS_E_INVALID  block_count is not 1 to COPIER_ROWS_MAX, or what copier_check() refuses;
+ *         -ENOMEM        more memory than is to be had; nothing was made.
+ */
 int  device_open(struct device *device, uint32_t block_count, const struct arena_part *host,
 		 uint32_t ticket_max, struct kvs_error *err);
 void device_close(struct device *device);

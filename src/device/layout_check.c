@@ -15,6 +15,11 @@ static int check_count(const char *name, uint32_t count, uint32_t max, struct kv
 	return err_set(err, KVS_E_INVALID, "%s: %u, must be 1 to %u", name, count, max);
 }
 
+static int check_array(const char *name, const void *array, uint32_t count, struct kvs_error *err)
+{
+	return array ? 0 : err_set(err, KVS_E_INVALID, "%s: NULL, %u are expected", name, count);
+}
+
 const struct layout_group_spec *layout_group_of(const struct layout_spec *spec, uint32_t id)
 {
 	uint32_t g;
@@ -66,6 +71,12 @@ int layout_check_spec(const struct layout_spec *spec, struct kvs_error *err)
 		rc = check_count("buffer_count", spec->buffer_count, LAYOUT_BUFFERS_MAX, err);
 	if (rc == 0)
 		rc = check_count("consumer_count", spec->consumer_count, LAYOUT_CONSUMERS_MAX, err);
+	if (rc == 0)
+		rc = check_array("groups", spec->groups, spec->group_count, err);
+	if (rc == 0)
+		rc = check_array("buffers", spec->buffers, spec->buffer_count, err);
+	if (rc == 0)
+		rc = check_array("consumers", spec->consumers, spec->consumer_count, err);
 	for (g = 0; rc == 0 && g < spec->group_count; g++)
 		rc = check_group(spec, g, err);
 	return rc;

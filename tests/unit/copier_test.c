@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -77,6 +78,17 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 {
 	made++;
 	return __real_pthread_create(thread, attr, run, arg);
+}
+
+/* 0: what there is. */
+static uint64_t available_bytes;
+
+uint64_t __real_os_memory_available_bytes(void);
+uint64_t __wrap_os_memory_available_bytes(void);
+
+uint64_t __wrap_os_memory_available_bytes(void)
+{
+	return available_bytes > 0 ? available_bytes : __real_os_memory_available_bytes();
 }
 
 static void A1_11_the_first_copy_makes_and_binds_nothing(void **state)
@@ -450,29 +462,68 @@ static void close_waits_for_all_that_was_submitted(void **state)
 	}
 }
 
+/* The sentence, and that nothing was made for it. */
+static void refuses(const struct copier_options *options, int code, const char *sentence)
+{
+	const uint64_t   before = made;
+	struct copier   *copier = NULL;
+	struct kvs_error err;
+
+	assert_int_equal(cpu_open(options, CPU_THREADS, &copier, &err), code);
+	assert_string_equal(err.message, sentence);
+	assert_null(copier);
+	assert_int_equal(made, before);
+}
+
 static void an_engine_that_cannot_be_is_refused(void **state)
 {
 	struct dock *const    dock = dock_open(CPU_AT_SUBMIT);
 	void                 *buffers[2];
 	struct copier_options options = dock_options(dock, buffers);
 	struct arena_part     host = dock->host;
-	struct copier        *copier;
-	struct kvs_error      err;
 
 	(void)state;
 	options.ticket_max = 0;
-	assert_int_equal(cpu_open(&options, CPU_THREADS, &copier, &err), KVS_E_INVALID);
-	assert_string_equal(err.message, "ticket_max: 0, must be at least 1");
+	refuses(&options, KVS_E_INVALID, "ticket_max: 0, must be 1 to 1048576");
+	options.ticket_max = COPIER_TICKETS_MAX + 1;
+	refuses(&options, KVS_E_INVALID, "ticket_max: 1048577, must be 1 to 1048576");
 	options = dock_options(dock, buffers);
 	options.row_max = 0;
-	assert_int_equal(cpu_open(&options, CPU_THREADS, &copier, &err), KVS_E_INVALID);
-	assert_string_equal(err.message, "row_max: 0, must be at least 1");
+	refuses(&options, KVS_E_INVALID, "row_max: 0, must be 1 to 268435456");
+	options.row_max = UINT32_MAX;
+	refuses(&options, KVS_E_INVALID, "row_max: 4294967295, must be 1 to 268435456");
 	options = dock_options(dock, buffers);
 	options.host = &host;
 	host.block_bytes = 511;
-	assert_int_equal(cpu_open(&options, CPU_THREADS, &copier, &err), KVS_E_INVALID);
-	assert_string_equal(err.message, "host: blocks of 511 bytes, a parent has 512");
+	refuses(&options, KVS_E_INVALID, "host: blocks of 511 bytes, a parent has 512");
+	host = dock->host;
+	host.block_count = 0;
+	refuses(&options, KVS_E_INVALID, "host: parent_count: 0, must be 1 to 2147483647");
 	copier_close(NULL);
+	dock_close(dock);
+}
+
+/* In two streams rows and tickets of 16 bytes, and a bit a Device block: 8 + 4 + 8, and 3 null blocks. */
+static void an_engine_whose_tables_find_no_memory_is_refused(void **state)
+{
+	struct dock *const    dock = dock_open(CPU_AT_SUBMIT);
+	void                 *buffers[2];
+	struct copier_options options = dock_options(dock, buffers);
+	struct copier        *copier;
+
+	(void)state;
+	if (!LINKER_WRAPS)
+		skip();
+	options.ticket_max = COPIER_TICKETS_MAX;
+	options.row_max = 1u << 20;
+	available_bytes = 2 * 2 * (16u << 20) + 7;
+	refuses(&options, -ENOMEM,
+		"ticket_max, row_max: 1048576 and 1048576, their tables and those of 23 Device blocks "
+		"take 67108872 bytes; 67108871 are available");
+	available_bytes++;
+	assert_int_equal(cpu_open(&options, CPU_AT_SUBMIT, &copier, NULL), 0);
+	copier_close(copier);
+	available_bytes = 0;
 	dock_close(dock);
 }
 
@@ -562,6 +613,7 @@ int main(void)
 		cmocka_unit_test(a_full_table_of_rows_refuses_whole_batches),
 		cmocka_unit_test(close_waits_for_all_that_was_submitted),
 		cmocka_unit_test(an_engine_that_cannot_be_is_refused),
+		cmocka_unit_test(an_engine_whose_tables_find_no_memory_is_refused),
 		cmocka_unit_test(mistakes_are_panics),
 	};
 

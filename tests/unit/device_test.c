@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The CPU device: whole blocks go where the ticket says, and nowhere else. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -159,19 +160,37 @@ static void mistakes_are_panics(void **state)
 	close_rig(&rig);
 }
 
-/* 2^30 blocks of 64 MiB are 2^56 bytes: more than any address space of today. */
-static void a_device_that_cannot_be_mapped_is_refused(void **state)
+/* 2^28 blocks of 64 MiB are 2^54 bytes, and of 2^40 bytes more than 64 bits count. */
+static void a_device_larger_than_memory_is_refused(void **state)
 {
-	const struct arena_part host = { .block_bytes = 64 << 20 };
-	struct device           device;
-	struct kvs_error        err;
+	static const struct {
+		size_t      block_bytes;
+		uint32_t    block_count;
+		int         code;
+		const char *sentence; /* its begin */
+	} cases[] = {
+		{ 64 << 20, 0, KVS_E_INVALID, "device_blocks: 0, must be 1 to 268435456" },
+		{ 64 << 20, (1u << 28) + 1, KVS_E_INVALID,
+		  "device_blocks: 268435457, must be 1 to 268435456" },
+		{ 64 << 20, 1u << 28, -ENOMEM,
+		  "device_blocks: 268435456 blocks of 67108864 bytes are more than the " },
+		{ (size_t)1 << 40, 1u << 28, -ENOMEM,
+		  "device_blocks: 268435456 blocks of 1099511627776 bytes are more than the " },
+	};
+	size_t i;
 
 	(void)state;
-	assert_true(device_open(&device, 1u << 30, &host, 1, &err) < 0);
-	assert_string_equal(err.message,
-			    "device_blocks: 1073741824 blocks of 67108864 bytes cannot be mapped: "
-			    "Cannot allocate memory");
-	device_close(&device);
+	for (i = 0; i < ARRAY_COUNT(cases); i++) {
+		const struct arena_part host = { .block_bytes = cases[i].block_bytes };
+		struct device           device;
+		struct kvs_error        err;
+
+		assert_int_equal(device_open(&device, cases[i].block_count, &host, 1, &err),
+				 cases[i].code);
+		assert_memory_equal(err.message, cases[i].sentence, strlen(cases[i].sentence));
+		assert_null(device.base);
+		device_close(&device);
+	}
 }
 
 int main(void)
@@ -182,7 +201,7 @@ int main(void)
 		cmocka_unit_test(a_copy_ends_where_the_trailer_begins),
 		cmocka_unit_test(fences_come_in_order_of_submission_and_once),
 		cmocka_unit_test(mistakes_are_panics),
-		cmocka_unit_test(a_device_that_cannot_be_mapped_is_refused),
+		cmocka_unit_test(a_device_larger_than_memory_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -359,6 +359,50 @@ static void layout_rejects_what_counts_nothing(void **state)
 		"group 1: packing: 715827883, must be 1 to 715827882: block numbers of 3 parents end at 2147483647");
 }
 
+/* Each count that a layout's tables are made for. */
+static void layout_rejects_more_than_its_tables_may_hold(void **state)
+{
+	struct draft *draft = sample();
+
+	(void)state;
+	draft->spec.parent_count = 1u << 31;
+	refuses(&draft->spec, NULL, "parent_count: 2147483648, must be 1 to 2147483647");
+	draft = sample();
+	draft->spec.group_count = 17;
+	refuses(&draft->spec, NULL, "group_count: 17, must be 1 to 16");
+	draft = sample();
+	draft->spec.buffer_count = 1025;
+	refuses(&draft->spec, NULL, "buffer_count: 1025, must be 1 to 1024");
+	draft = sample();
+	draft->spec.consumer_count = UINT32_MAX;
+	refuses(&draft->spec, NULL, "consumer_count: 4294967295, must be 1 to 1024");
+	draft = sample();
+	draft->groups[1].field_count = 1025;
+	refuses(&draft->spec, NULL, "group 1: fields: 1025, must be 1 to 1024");
+	/* Each within its bound, and together past theirs. */
+	draft = sample();
+	draft->groups[0].field_count = 1024;
+	refuses(&draft->spec, NULL, "fields: 1026 in all groups, must be at most 1024");
+}
+
+static void layout_rejects_counts_of_nothing(void **state)
+{
+	struct draft *draft = sample();
+
+	(void)state;
+	draft->spec.groups = NULL;
+	refuses(&draft->spec, NULL, "groups: NULL, 2 are expected");
+	draft = sample();
+	draft->spec.buffers = NULL;
+	refuses(&draft->spec, NULL, "buffers: NULL, 1 are expected");
+	draft = sample();
+	draft->spec.consumers = NULL;
+	refuses(&draft->spec, NULL, "consumers: NULL, 2 are expected");
+	draft = sample();
+	draft->groups[1].fields = NULL;
+	refuses(&draft->spec, NULL, "group 1: fields: NULL, 2 are expected");
+}
+
 static void layout_rejects_duplicate_group_ids(void **state)
 {
 	struct draft *draft = sample();
@@ -737,6 +781,8 @@ int main(void)
 		cmocka_unit_test(each_field_has_the_consumer_that_names_it),
 		cmocka_unit_test(fields_that_touch_in_every_block_are_one_piece),
 		cmocka_unit_test(layout_rejects_what_counts_nothing),
+		cmocka_unit_test(layout_rejects_more_than_its_tables_may_hold),
+		cmocka_unit_test(layout_rejects_counts_of_nothing),
 		cmocka_unit_test(layout_rejects_duplicate_group_ids),
 		cmocka_unit_test(layout_rejects_duplicate_field_ids_across_groups),
 		cmocka_unit_test(layout_rejects_payload_larger_than_device_stride),
