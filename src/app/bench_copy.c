@@ -18,23 +18,29 @@ static const char *const names[BENCH_COPY_FIGURES] = {
 
 /* --- the report ------------------------------------------------------------------------------- */
 
+/* What is used of the set: whole blocks only. */
+static uint64_t used_bytes(const struct bench_copy_row *row)
+{
+	return row->blocks * row->bytes;
+}
+
 static void print(const struct bench_copy *set, const struct bench_copy_row *rows, uint32_t count)
 {
-	char     size[UNITS_TEXT_BYTES];
+	char     size[UNITS_TEXT_BYTES], used[UNITS_TEXT_BYTES];
 	uint32_t i;
 
-	printf("copies by the CPU engine, %s on either side, runs: %" PRIu64
-	       "; medians, all blocks verified\n\n"
-	       "  %-8s  %-7s  %9s  %7s  %6s  %6s  %9s  %7s  %6s  %6s\n",
-	       units_format_size(set->set, size), set->runs, "bytes", "layout", "H2D GB/s",
-	       "memcpy", "ratio", "whole", "D2H GB/s", "memcpy", "ratio", "whole");
+	printf("copies by the CPU engine, runs: %" PRIu64 "; medians, all blocks verified\n\n"
+	       "  %-8s  %-11s  %-7s  %9s  %7s  %6s  %6s  %9s  %7s  %6s  %6s\n",
+	       set->runs, "bytes", "a side", "layout", "H2D GB/s", "memcpy", "ratio", "whole",
+	       "D2H GB/s", "memcpy", "ratio", "whole");
 	for (i = 0; i < count; i++) {
 		const double *f = rows[i].figures;
 
-		printf("  %-8s  %-7s  %9.2f  %7.2f  %6.2f  %6.2f  %9.2f  %7.2f  %6.2f  %6.2f\n",
-		       units_format_size(rows[i].bytes, size), rows[i].gather ? "gather" : "direct",
-		       f[H2D], f[H2D_MEMCPY], f[H2D_RATIO], f[H2D_WHOLE], f[D2H], f[D2H_MEMCPY],
-		       f[D2H_RATIO], f[D2H_WHOLE]);
+		printf("  %-8s  %-11s  %-7s  %9.2f  %7.2f  %6.2f  %6.2f  %9.2f  %7.2f  %6.2f  %6.2f\n",
+		       units_format_size(rows[i].bytes, size),
+		       units_format_size(used_bytes(&rows[i]), used),
+		       rows[i].gather ? "gather" : "direct", f[H2D], f[H2D_MEMCPY], f[H2D_RATIO],
+		       f[H2D_WHOLE], f[D2H], f[D2H_MEMCPY], f[D2H_RATIO], f[D2H_WHOLE]);
 	}
 	printf("\n  aim: ratios of at least 0.9\n");
 }
@@ -52,7 +58,7 @@ static int print_json(const struct bench_copy *set, const struct bench_copy_row 
 		json_object_set_new(object, "bytes", json_integer((json_int_t)rows[i].bytes));
 		json_object_set_new(object, "layout",
 				    json_string(rows[i].gather ? "gather" : "direct"));
-		json_object_set_new(object, "set_bytes", json_integer((json_int_t)set->set));
+		json_object_set_new(object, "set_bytes", json_integer((json_int_t)used_bytes(&rows[i])));
 		json_object_set_new(object, "runs", json_integer((json_int_t)set->runs));
 		for (f = 0; f < BENCH_COPY_FIGURES; f++)
 			json_object_set_new(object, names[f], json_real(rows[i].figures[f]));
@@ -79,23 +85,34 @@ static int measure_all(const struct bench_copy *set, struct bench_copy_row *rows
 
 /* --- the command ------------------------------------------------------------------------------ */
 
+static int check_set(const struct bench_copy_row *row, struct kvs_error *err)
+{
+	char size[UNITS_TEXT_BYTES];
+
+	if (row->blocks < 2) {
+		return err_set(err, KVS_E_INVALID,
+			       "--set: holds less than two blocks of %s; use more, or smaller --bytes",
+			       units_exact_size(row->bytes, size));
+	}
+	return 0;
+}
+
 /* Two rows a size. */
 static int read_rows(const struct bench_copy *set, struct bench_copy_row *ret_rows, uint32_t *ret_count,
 		     struct kvs_error *err)
 {
 	uint64_t sizes[BENCH_SIZES_MAX];
-	char     size[UNITS_TEXT_BYTES];
 	uint32_t count, i;
 	int      rc = bench_read_sizes(set->bytes, sizes, &count, err);
 
 	for (i = 0; rc == 0 && i < count; i++) {
-		if (set->set < 2 * sizes[i]) {
-			rc = err_set(err, KVS_E_INVALID,
-				     "--set: holds less than two blocks of %s; use more, or smaller --bytes",
-				     units_exact_size(sizes[i], size));
-		}
-		ret_rows[2 * i] = (struct bench_copy_row){ .bytes = sizes[i] };
-		ret_rows[2 * i + 1] = (struct bench_copy_row){ .bytes = sizes[i], .gather = true };
+		struct bench_copy_row row = { .bytes = sizes[i],
+					      .blocks = (uint32_t)(set->set / sizes[i]) };
+
+		rc = check_set(&row, err);
+		ret_rows[2 * i] = row;
+		row.gather = true;
+		ret_rows[2 * i + 1] = row;
 	}
 	if (rc == 0)
 		*ret_count = 2 * count;
@@ -107,7 +124,7 @@ static const struct conf_option options[] = {
 	  .fallback = "64KiB,1MiB,4MiB", .help = "sizes of blocks, commas between" },
 	{ OPTION(bench_copy, set), .type = CONF_SIZE, .metavar = "SIZE", .fallback = "512MiB",
 	  .min = 8192, .max = INT64_C(1) << 40,
-	  .help = "blocks on either side; more than the last-level cache holds" },
+	  .help = "whole blocks on either side; more than the last-level cache holds" },
 	{ OPTION(bench_copy, runs), .type = CONF_COUNT, .metavar = "N", .fallback = "5", .min = 1,
 	  .max = BENCH_RUNS_MAX, .help = "how often to measure; the medians are printed" },
 	{ OPTION(bench_copy, json), .type = CONF_BOOL,

@@ -16,7 +16,7 @@
 
 struct bench_copy {
 	const char *bytes;
-	uint64_t    set;
+	uint64_t    set; /* at most so many bytes of blocks on either side */
 	uint64_t    runs;
 	bool        json;
 };
@@ -35,11 +35,12 @@ enum bench_copy_figure {
 
 struct bench_copy_row {
 	uint64_t bytes;
+	uint32_t blocks; /* on either side: as many as fit into the set */
 	bool     gather;
 	double   figures[BENCH_COPY_FIGURES];
 };
 
-/* The figures of a row whose bytes and layout are given: medians over all runs. */
+/* The figures of a row whose bytes, blocks and layout are given: medians over all runs. */
 int bench_copy_measure(const struct bench_copy *set, struct bench_copy_row *row,
 		       struct kvs_error *err);
 

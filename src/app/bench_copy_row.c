@@ -21,7 +21,6 @@
 #define BATCH_BYTES (UINT64_C(16) << 20)
 
 struct bench {
-	const struct bench_copy *set;
 	struct arena            *arena;
 	struct arena_part        host;
 	uint8_t                 *device; /* the null block first */
@@ -194,6 +193,11 @@ static int open_layout(struct bench *bench, bool gather, struct kvs_error *err)
 	return layout_open(&spec, NULL, &bench->layout, err);
 }
 
+static uint64_t device_bytes(uint64_t bytes, uint32_t blocks)
+{
+	return bytes * ((uint64_t)blocks + 1);
+}
+
 static int open_memory(struct bench *bench, struct kvs_error *err)
 {
 	void *device;
@@ -203,7 +207,7 @@ static int open_memory(struct bench *bench, struct kvs_error *err)
 		rc = arena_carve(bench->arena, bench->bytes, bench->blocks, &bench->host, err);
 	if (rc < 0)
 		return rc;
-	bench->device_bytes = bench->bytes * ((size_t)bench->blocks + 1);
+	bench->device_bytes = device_bytes(bench->bytes, bench->blocks);
 	rc = os_pages_map(bench->device_bytes, &device);
 	if (rc < 0)
 		return err_set(err, rc, "memory of the Device: %s", kvs_strerror(rc));
@@ -239,8 +243,6 @@ static int open_row(struct bench *bench, const struct bench_copy_row *row, struc
 	void                 *buffer;
 	int                   rc;
 
-	bench->bytes = row->bytes;
-	bench->blocks = (uint32_t)(bench->set->set / row->bytes);
 	bench->batch = row->bytes < BATCH_BYTES ? (uint32_t)(BATCH_BYTES / row->bytes) : 1;
 	rc = open_memory(bench, err);
 	if (rc == 0)
@@ -271,7 +273,7 @@ int bench_copy_measure(const struct bench_copy *set, struct bench_copy_row *row,
 		       struct kvs_error *err)
 {
 	static double all[BENCH_COPY_FIGURES][BENCH_RUNS_MAX];
-	struct bench  bench = { .set = set };
+	struct bench  bench = { .bytes = row->bytes, .blocks = row->blocks };
 	double        figures[BENCH_COPY_FIGURES];
 	uint64_t      run;
 	int           f, rc = open_row(&bench, row, err);

@@ -65,9 +65,21 @@ def copy_measures_for_machines():
 @suite.test
 def copy_measures_for_people():
     text = command.succeeds("bench", "copy", "--runs=2", "--set=4MiB", "--bytes=256KiB")
-    tap.contains(text, "copies by the CPU engine, 4 MiB on either side, runs: 2; "
-                       "medians, all blocks verified\n")
-    for line in ("  256 KiB   direct ", "  256 KiB   gather ", "  aim: ratios of at least 0.9\n"):
+    tap.contains(text, "copies by the CPU engine, runs: 2; medians, all blocks verified\n")
+    for line in ("  256 KiB   4 MiB        direct ", "  256 KiB   4 MiB        gather ",
+                 "  aim: ratios of at least 0.9\n"):
+        tap.contains(text, line)
+
+
+@suite.test
+def copy_reports_the_set_that_it_used():
+    # 8 whole blocks of 12 KiB, and 6 of 16 KiB: nearly the 100,000 bytes that were asked for.
+    arguments = ("bench", "copy", "--runs=1", "--set=100000", "--bytes=12KiB,16KiB,20KiB")
+    report = json.loads(command.succeeds(*arguments, "--json"))
+    tap.equal([row["set_bytes"] for row in report[::2]], [96 << 10, 96 << 10, 80 << 10])
+    tap.equal([row["set_bytes"] for row in report[1::2]], [96 << 10, 96 << 10, 80 << 10])
+    text = command.succeeds(*arguments)
+    for line in ("  12 KiB    96 KiB       direct ", "  20 KiB    80 KiB       gather "):
         tap.contains(text, line)
 
 
