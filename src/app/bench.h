@@ -30,6 +30,15 @@ extern const struct app_command bench_store_command;
 /* Write a report, which it takes over (NULL: no memory); -EIO. */
 int bench_print_json(json_t *report, struct kvs_error *err);
 
+/**
+ * Whether a flag asks for no more memory than is to be had; before any of it is touched.
+ *
+ * flag    "--set", and its value as a user would write it.
+ * Errors  KVS_E_INVALID  needed and available bytes.
+ */
+int bench_check_memory(const char *flag, const char *value, uint64_t need_bytes,
+		       struct kvs_error *err);
+
 /* The middle one of count figures, which it sorts; count >= 1. */
 double bench_median(double *figures, uint32_t count);
 

@@ -2,12 +2,18 @@
 /* `kvstrata bench copy`: the copy engine of a machine without accelerator beside memcpy. */
 #include "app/bench_copy.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 
 #include "app/bench.h"
 #include "base/units.h"
+#include "device/copier.h"
+
+/* Of the smallest blocks as many as the engine has rows for at most. */
+#define SET_BYTES_MAX (INT64_C(1) << 40)
+static_assert(SET_BYTES_MAX / 4096 <= COPIER_ROWS_MAX, "every set has a row for each block");
 
 static const char *const names[BENCH_COPY_FIGURES] = {
 	[H2D_RATIO] = "h2d_ratio",          [D2H_RATIO] = "d2h_ratio",
@@ -85,16 +91,18 @@ static int measure_all(const struct bench_copy *set, struct bench_copy_row *rows
 
 /* --- the command ------------------------------------------------------------------------------ */
 
-static int check_set(const struct bench_copy_row *row, struct kvs_error *err)
+static int check_set(const struct bench_copy *set, const struct bench_copy_row *row,
+		     struct kvs_error *err)
 {
-	char size[UNITS_TEXT_BYTES];
+	char size[UNITS_TEXT_BYTES], value[UNITS_TEXT_BYTES];
 
 	if (row->blocks < 2) {
 		return err_set(err, KVS_E_INVALID,
 			       "--set: holds less than two blocks of %s; use more, or smaller --bytes",
 			       units_exact_size(row->bytes, size));
 	}
-	return 0;
+	return bench_check_memory("--set", units_exact_size(set->set, value),
+				  bench_copy_memory_bytes(row), err);
 }
 
 /* Two rows a size. */
@@ -109,7 +117,7 @@ static int read_rows(const struct bench_copy *set, struct bench_copy_row *ret_ro
 		struct bench_copy_row row = { .bytes = sizes[i],
 					      .blocks = (uint32_t)(set->set / sizes[i]) };
 
-		rc = check_set(&row, err);
+		rc = check_set(set, &row, err);
 		ret_rows[2 * i] = row;
 		row.gather = true;
 		ret_rows[2 * i + 1] = row;
@@ -123,7 +131,7 @@ static const struct conf_option options[] = {
 	{ OPTION(bench_copy, bytes), .type = CONF_TEXT, .list = true, .metavar = "LIST",
 	  .fallback = "64KiB,1MiB,4MiB", .help = "sizes of blocks, commas between" },
 	{ OPTION(bench_copy, set), .type = CONF_SIZE, .metavar = "SIZE", .fallback = "512MiB",
-	  .min = 8192, .max = INT64_C(1) << 40,
+	  .min = 8192, .max = SET_BYTES_MAX,
 	  .help = "whole blocks on either side; more than the last-level cache holds" },
 	{ OPTION(bench_copy, runs), .type = CONF_COUNT, .metavar = "N", .fallback = "5", .min = 1,
 	  .max = BENCH_RUNS_MAX, .help = "how often to measure; the medians are printed" },

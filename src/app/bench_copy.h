@@ -40,6 +40,9 @@ struct bench_copy_row {
 	double   figures[BENCH_COPY_FIGURES];
 };
 
+/* What measuring a row takes, of memory. */
+uint64_t bench_copy_memory_bytes(const struct bench_copy_row *row);
+
 /* The figures of a row whose bytes, blocks and layout are given: medians over all runs. */
 int bench_copy_measure(const struct bench_copy *set, struct bench_copy_row *row,
 		       struct kvs_error *err);

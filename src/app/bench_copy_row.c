@@ -20,6 +20,9 @@
 /* What an engine gets at once: about the prefix of one request. */
 #define BATCH_BYTES (UINT64_C(16) << 20)
 
+/* Beside a block: its pair, its row in either stream, and a ticket where a batch is one block. */
+#define BESIDE_BLOCK UINT64_C(96)
+
 struct bench {
 	struct arena            *arena;
 	struct arena_part        host;
@@ -196,6 +199,12 @@ static int open_layout(struct bench *bench, bool gather, struct kvs_error *err)
 static uint64_t device_bytes(uint64_t bytes, uint32_t blocks)
 {
 	return bytes * ((uint64_t)blocks + 1);
+}
+
+uint64_t bench_copy_memory_bytes(const struct bench_copy_row *row)
+{
+	return arena_part_bytes(row->bytes, row->blocks) + device_bytes(row->bytes, row->blocks) +
+	       row->blocks * BESIDE_BLOCK;
 }
 
 static int open_memory(struct bench *bench, struct kvs_error *err)

@@ -2,6 +2,8 @@
 /* `kvstrata bench store`: a strata file beside fio, on one file system in one invocation. */
 #include "app/bench_store.h"
 
+#include <stdio.h>
+
 #include "app/bench_pass.h"
 #include "base/prng.h"
 #include "base/units.h"
@@ -25,6 +27,16 @@ static int check_moved(const struct bench_store_settings *set, const struct benc
 		       units_exact_size(set->moved, moved), units_exact_size(row->bytes, size));
 }
 
+/* The window through which rows move, and what the bare checksum reads. */
+static int check_depth(const struct bench_store_row *row, struct kvs_error *err)
+{
+	char depth[UNITS_TEXT_BYTES];
+
+	snprintf(depth, sizeof(depth), "%u", row->depth);
+	return bench_check_memory("--depth", depth,
+				  arena_part_bytes(row->bytes, 2 * row->depth) + COLD_BYTES, err);
+}
+
 static int plan(struct bench_store *bench, struct bench_store_row *rows, uint32_t count,
 		uint64_t *ret_disk_bytes, uint64_t *ret_moved_bytes, struct kvs_error *err)
 {
@@ -32,12 +44,15 @@ static int plan(struct bench_store *bench, struct bench_store_row *rows, uint32_
 
 	*ret_disk_bytes = *ret_moved_bytes = 0;
 	for (i = 0; i < count; i++) {
-		uint64_t  disk_bytes;
-		const int rc = check_moved(bench->set, &rows[i], err);
+		uint64_t disk_bytes;
+		int      rc = check_moved(bench->set, &rows[i], err);
 
 		if (rc < 0)
 			return rc;
 		bench_store_plan(bench, &rows[i]);
+		rc = check_depth(&rows[i], err);
+		if (rc < 0)
+			return rc;
 		disk_bytes = rows[i].capacity + 2 * rows[i].objects * rows[i].bytes;
 		*ret_disk_bytes = disk_bytes > *ret_disk_bytes ? disk_bytes : *ret_disk_bytes;
 		*ret_moved_bytes += bench_store_row_bytes(bench, &rows[i]);

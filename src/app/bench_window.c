@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The memory of a pass, and a store that knows it. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/bench.h"
 #include "app/bench_pass.h"
 #include "base/prng.h"
 #include "store/store.h"
 
-#define SLICES_MAX 64u
+/* Of the deepest window of the largest blocks, 15 a slice, which may begin and end within one. */
+#define SLICES_MAX (2 * BENCH_DEPTH_MAX / 15 + 2)
+static_assert(ARENA_SLICE_BYTES / (BENCH_BYTES_MAX + ARENA_TRAILER_BYTES) == 15, "15 a slice");
 
 static void fill(const struct arena_part *blocks, uint64_t bytes)
 {

@@ -9,6 +9,7 @@
 
 #include "base/units.h"
 #include "conf/items.h"
+#include "os/os.h"
 
 static const struct app_command *const benches[] = {
 	&bench_copy_command,
@@ -30,6 +31,19 @@ int bench_print_json(json_t *report, struct kvs_error *err)
 	if (failed || fflush(stdout) != 0)
 		return err_set(err, -EIO, "standard output: cannot write the report");
 	return 0;
+}
+
+int bench_check_memory(const char *flag, const char *value, uint64_t need_bytes,
+		       struct kvs_error *err)
+{
+	const uint64_t had_bytes = os_memory_available_bytes();
+	char           need[UNITS_TEXT_BYTES], had[UNITS_TEXT_BYTES];
+
+	if (need_bytes <= had_bytes)
+		return 0;
+	return err_set(err, KVS_E_INVALID,
+		       "%s: \"%s\" takes %s of memory, and %s are available; use less", flag, value,
+		       units_format_size(need_bytes, need), units_format_size(had_bytes, had));
 }
 
 static int compare(const void *a, const void *b)

@@ -45,14 +45,14 @@ static int open_source(struct replay *replay, struct kvs_error *err)
 /* An explicit size that does not fit is refused before anything is touched. */
 static int check_memory(const struct replay_settings *set, struct kvs_error *err)
 {
-	const uint64_t have = os_memory_bytes();
+	const uint64_t have = os_memory_available_bytes();
 	const uint64_t need = (set->host_blocks + set->device_blocks) * set->block_bytes;
 
-	if (!have || need <= have)
+	if (need <= have)
 		return 0;
 	return err_set(err, KVS_E_INVALID,
 		       "host_blocks, device_blocks: %" PRIu64 " and %" PRIu64 " blocks of %" PRIu64
-		       " bytes are %" PRIu64 " bytes; this machine has %" PRIu64,
+		       " bytes are %" PRIu64 " bytes; this machine has %" PRIu64 " available",
 		       set->host_blocks, set->device_blocks, set->block_bytes, need, have);
 }
 

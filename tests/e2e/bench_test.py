@@ -5,6 +5,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -92,6 +93,28 @@ def copy_refuses_what_it_cannot_measure():
     refuses(2, "--set: holds less than two blocks of 1MiB; use more, or smaller --bytes", "--bytes", "1MiB",
             "--set", "1MiB")
     refuses(2, '--runs: "102" is out of range; use 1 to 101', "--runs", 102)
+    refuses(2, '--set: "2TiB" is out of range; use 8KiB to 1TiB', "--set", "2TiB")
+
+
+def available_bytes():
+    """As the kernel tells it: what others use is not to be had."""
+    with open("/proc/meminfo", encoding="ascii") as file:
+        figures = dict(line.split(":") for line in file)
+    return int(figures["MemAvailable"].split()[0]) << 10
+
+
+@suite.test
+def more_memory_than_is_to_be_had_is_refused_and_not_touched():
+    # Less than what is there, on either side; together more.
+    size = available_bytes() * 2 // 3 >> 20
+    for name, arguments, sentence in (
+            ("copy", ["--set", f"{size}MiB"], rf'--set: "{size}MiB" takes '),
+            ("copy", ["--set", "1TiB", "--bytes", "4KiB"], r'--set: "1TiB" takes 3\.02 TiB '),
+            ("store", ["--depth", 4096, "--bytes", "64MiB"], r'--depth: "4096" takes 546\.\d+ GiB ')):
+        done = command.run("bench", name, *arguments)
+        tap.equal((done.returncode, done.stdout), (2, ""))
+        assert re.fullmatch(rf"kvstrata bench {name}: {sentence}(\S+ \S+ )?of memory, "
+                            r"and \S+ \S+ are available; use less\n", done.stderr), done.stderr
 
 
 RESP_FIGURES = {"get_ratio", "put_ratio", "get_gb_s", "put_gb_s", "redis_benchmark_get_gb_s",
