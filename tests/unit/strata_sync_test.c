@@ -13,6 +13,7 @@
 #include "named_block.h"
 #include "os/hook.h"
 #include "quarry.h"
+#include "strata/core.h"
 
 #define SEGMENTS 8u
 #define BLOCKS ((SEGMENTS - 1) * QUARRY_SLOTS)
@@ -133,55 +134,235 @@ static void a_failed_sync_is_a_failed_put(void **state)
 	ferry_close(ferry);
 }
 
+/* --- a sync that failed for somebody else ----------------------------------------------------- */
+
+/*
+ * The kernel tells one caller of a sync, once, that writes were lost: so ours that succeeds behind
+ * another's that failed vouches for nothing.  Here that is a removal, in a segment of its own, whose
+ * sync fails; it needs no lock that anybody holds while he syncs what he promised.  While one writes,
+ * locks are held, and the failure is only told, as a lane tells of one.
+ */
 struct shared_disk {
 	struct quarry  *quarry;
-	struct ferry   *ferry;
-	uint32_t        syncs;
+	uint32_t        victim; /* the object that is removed */
+	uint32_t        at;     /* it comes before our sync of this number, from 1; 0: never */
+	bool            early;  /* it is told of as we write what is watched, or anything */
+	uint32_t        syncs;  /* ours so far */
+	bool            inside; /* the other's call */
+	enum kvs_result removed;
+	uint64_t        watched; /* a place in the file */
+	uint32_t        written; /* there */
 };
 
-/* The first sync succeeds, but before it another caller's has failed: the kernel told that one alone. */
 static bool fail_of_another(void *ctx, struct os_io *io, int64_t *ret_result)
 {
 	struct shared_disk *const disk = ctx;
 
+	const bool                there = io->kind == OS_IO_WRITE && io->offset == disk->watched;
+
+	disk->written += there;
+	if (disk->early && (there || (io->kind == OS_IO_WRITE && !disk->watched))) {
+		disk->early = false;
+		sync_failed(strata_of(disk->quarry->store));
+	}
 	if (io->kind != OS_IO_SYNC)
 		return false;
-	if (++disk->syncs == 1) {
-		ferry_load(disk->ferry, 0, 7, true);
-		ferry_cross(disk->quarry->store, 1, disk->ferry, 1);
-		return false;
+	if (disk->inside) {
+		*ret_result = -EIO;
+		return true;
 	}
-	*ret_result = -EIO;
-	return true;
+	if (++disk->syncs == disk->at) {
+		disk->inside = true;
+		disk->removed = quarry_remove(disk->quarry, disk->victim);
+		disk->inside = false;
+	}
+	return false;
+}
+
+static void share_disk(struct shared_disk *disk)
+{
+	disk->removed = KVS_RESULT_UNKNOWN;
+	os_io_hook_set(fail_of_another, disk);
+}
+
+static void leave_disk(struct shared_disk *disk)
+{
+	os_io_hook_set(NULL, NULL);
+	assert_true(disk->syncs >= disk->at && !disk->early);
+	assert_int_equal(disk->removed, disk->at > 0 ? KVS_RESULT_FAILED : KVS_RESULT_UNKNOWN);
+	strata_audit(disk->quarry->store);
 }
 
 static void a_failed_sync_takes_what_was_written_before_it(void **state)
 {
 	struct quarry *const quarry = *state;
 	struct ferry *const   ferry = ferry_open();
-	struct ferry *const   another = ferry_open();
-	int                  by_lane;
+	uint32_t             i;
 
 	quarry->set.durability = STRATA_PUT;
 	quarry_open(quarry);
-	quarry_put_range(quarry, 0, 2);
-	for (by_lane = 0; by_lane < 2; by_lane++) {
-		struct shared_disk disk = { .quarry = quarry, .ferry = another };
+	quarry_put_range(quarry, 0, QUARRY_SLOTS);
+	for (i = 0; i < 4; i++) {
+		const bool         by_lane = i % 2, early = i >= 2;
+		struct shared_disk disk = { .quarry = quarry, .victim = i, .at = !early,
+					    .early = early };
 
-		os_io_hook_set(fail_of_another, &disk);
-		assert_int_equal(by_lane ? ferry_one(quarry->store, ferry, 2, true) : quarry_put(quarry, 2),
+		share_disk(&disk);
+		assert_int_equal(by_lane ? ferry_one(quarry->store, ferry, 10, true)
+					 : quarry_put(quarry, 10),
 				 KVS_RESULT_FAILED);
-		os_io_hook_set(NULL, NULL);
-		assert_int_equal(another->result[0], KVS_RESULT_FAILED);
-		assert_int_equal(quarry_get(quarry, 2), KVS_RESULT_MISSING);
-		strata_audit(quarry->store);
+		leave_disk(&disk);
+		assert_int_equal(quarry_get(quarry, 10), KVS_RESULT_MISSING);
 	}
 	/* The next ones are promised anew. */
-	quarry_put_range(quarry, 2, 4);
-	quarry_get_range(quarry, 0, 4);
-	ferry_close(another);
+	quarry_put_range(quarry, 10, 12);
+	quarry_get_range(quarry, 10, 12);
 	ferry_close(ferry);
 }
+
+static void a_failed_sync_takes_the_removals_before_it(void **state)
+{
+	struct quarry *const quarry = *state;
+	int                  early;
+
+	for (early = 0; early < 2; early++) {
+		struct shared_disk disk = { .quarry = quarry, .victim = QUARRY_SLOTS, .at = !early,
+					    .early = early };
+
+		quarry->set.durability = early ? STRATA_SEGMENT : STRATA_PUT;
+		quarry_open(quarry);
+		quarry_put_range(quarry, 0, 2 * QUARRY_SLOTS);
+		share_disk(&disk);
+		assert_int_equal(quarry_remove(quarry, 0), KVS_RESULT_FAILED);
+		leave_disk(&disk);
+		/* It may be back after a crash, and is not there until then. */
+		assert_int_equal(quarry_get(quarry, 0), KVS_RESULT_MISSING);
+		assert_int_equal(quarry_remove(quarry, 1), KVS_RESULT_DONE);
+		quarry_get_range(quarry, 2, QUARRY_SLOTS);
+		quarry_close(quarry);
+		assert_int_equal(strata_format(&quarry->set, NULL), 0);
+	}
+}
+
+/* The page on which a segment's summary ends, which names it. */
+static uint64_t foot_at(uint32_t segment)
+{
+	return quarry_segment_at(segment + 1) - STRATA_PAGE;
+}
+
+/*
+ * A segment's records are synced before its summary vouches for them.  The failure comes while it takes
+ * records, or as it is sealed: then it gets none, and the next open reads it whole.
+ */
+static void a_failed_sync_leaves_a_segment_without_a_summary(void **state)
+{
+	struct quarry *const quarry = *state;
+	int                  when;
+
+	for (when = 0; when < 3; when++) {
+		struct shared_disk   disk = { .quarry = quarry, .victim = 0, .watched = foot_at(1) };
+		struct quarry        crashed;
+
+		quarry->set.durability = STRATA_SEGMENT;
+		quarry_open(quarry);
+		quarry_put_range(quarry, 0, QUARRY_SLOTS + 2);
+		if (when == 1) {
+			disk.inside = true;
+			share_disk(&disk);
+			assert_int_equal(quarry_remove(quarry, 0), KVS_RESULT_FAILED);
+			disk.inside = false;
+		}
+		disk.at = when == 2;
+		share_disk(&disk);
+		quarry_put_range(quarry, QUARRY_SLOTS + 2, 2 * QUARRY_SLOTS + 1);
+		leave_disk(&disk);
+		assert_int_equal(disk.written, when == 0);
+		quarry_crash(quarry, &crashed);
+		quarry_open(&crashed);
+		/* The one that was being written is read whole anyway. */
+		assert_int_equal(quarry_report(&crashed).segments_unsealed, when == 0 ? 1 : 2);
+		quarry_get_range(&crashed, QUARRY_SLOTS, 2 * QUARRY_SLOTS + 1);
+		quarry_fini(&crashed);
+		/* The next one was open by then; those that are opened since are promised anew. */
+		disk = (struct shared_disk){ .quarry = quarry, .watched = foot_at(3) };
+		share_disk(&disk);
+		quarry_put_range(quarry, 2 * QUARRY_SLOTS + 1, 4 * QUARRY_SLOTS + 1);
+		leave_disk(&disk);
+		assert_int_equal(disk.written, 1);
+		quarry_close(quarry);
+		assert_int_equal(strata_format(&quarry->set, NULL), 0);
+	}
+}
+
+/* As if the device had lost what was moved there: the first record of a segment and its headers. */
+static void lose_first_record(const struct quarry *quarry, uint32_t segment)
+{
+	static const uint8_t none[STRATA_PAGE + QUARRY_BLOCK];
+	uint8_t              page[STRATA_PAGE];
+	const uint64_t       at = quarry_segment_at(segment) + page_offset(STRATA_RECORD_PAGE);
+
+	quarry_peek(quarry, at, page, sizeof(page));
+	assert_memory_not_equal(page, none, sizeof(page));
+	quarry_poke(quarry, at, none, sizeof(none));
+}
+
+/* Object 1 moves from the first segment to the last as this put makes room. */
+static enum kvs_result put_and_move(struct quarry *quarry, struct shared_disk *disk)
+{
+	enum kvs_result result;
+
+	quarry_put_range(quarry, 0, BLOCKS);
+	quarry_get_range(quarry, 1, 2);
+	share_disk(disk);
+	result = quarry_put(quarry, BLOCKS);
+	leave_disk(disk);
+	assert_int_equal(quarry_info(quarry).moved_objects, 1);
+	return result;
+}
+
+/* Of a segment's tallies the one that is written first. */
+static uint64_t first_tally_at(uint32_t segment)
+{
+	return quarry_segment_at(segment) + page_offset(STRATA_TALLY_PAGE + 1);
+}
+
+/*
+ * Moved records are synced before a tally buries the old ones, and that before they are written over.
+ * The failure comes before the first sync, while the tally is written, before the second sync, or while
+ * the move is written.
+ */
+static void a_failed_sync_takes_the_moves_before_it(void **state)
+{
+	struct quarry *const quarry = *state;
+	uint32_t             when;
+
+	quarry->set.durability = STRATA_SEGMENT;
+	for (when = 0; when < 5; when++) {
+		const bool         unburied = when == 1 || when == 4;
+		struct shared_disk disk = { .quarry = quarry, .victim = 3 * QUARRY_SLOTS };
+		struct quarry      crashed;
+
+		disk.at = when == 1 ? 1 : when == 3 ? 2 : 0;
+		disk.watched = when == 2 ? first_tally_at(0) : 0;
+		disk.early = when == 2 || when == 4;
+		quarry_open(quarry);
+		assert_int_equal(put_and_move(quarry, &disk),
+				 when == 0 ? KVS_RESULT_DONE : KVS_RESULT_FAILED);
+		/* Then the old record counts: no tally says otherwise. */
+		quarry_crash(quarry, &crashed);
+		if (unburied)
+			lose_first_record(&crashed, SEGMENTS - 1);
+		quarry_open(&crashed);
+		quarry_get_range(&crashed, 1, 2);
+		quarry_fini(&crashed);
+		/* Nothing is held up by it for good. */
+		quarry_put_range(quarry, BLOCKS + 1, 3 * BLOCKS);
+		quarry_close(quarry);
+		assert_int_equal(strata_format(&quarry->set, NULL), 0);
+	}
+}
+
+/* --- what is promised -------------------------------------------------------------------------- */
 
 /* Without a promise there is no sync; a segment's records are synced before its summary. */
 static void syncs_are_as_promised(void **state)
@@ -216,6 +397,9 @@ int main(void)
 		TEST(a_batch_is_synced_together),
 		TEST(a_failed_sync_is_a_failed_put),
 		TEST(a_failed_sync_takes_what_was_written_before_it),
+		TEST(a_failed_sync_takes_the_removals_before_it),
+		TEST(a_failed_sync_takes_the_moves_before_it),
+		TEST(a_failed_sync_leaves_a_segment_without_a_summary),
 		TEST(syncs_are_as_promised),
 	};
 
