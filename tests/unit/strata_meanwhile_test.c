@@ -13,6 +13,7 @@
 #include "named_block.h"
 #include "os/hook.h"
 #include "quarry.h"
+#include "strata/space.h"
 
 #define SEGMENTS 8u
 #define BLOCKS ((SEGMENTS - 1) * QUARRY_SLOTS)
@@ -152,11 +153,86 @@ static void what_is_being_written_is_unknown(void **state)
 	ferry_close(ferry);
 }
 
+/* --- while all places are taken --------------------------------------------------------------- */
+
+/* A clock that a test may hurry: each look at it lets so much more go by. */
+static uint64_t hurry_ns, hurried_ns;
+static uint32_t looks;
+
+uint64_t __real_os_now_ns(void);
+uint64_t __wrap_os_now_ns(void);
+
+uint64_t __wrap_os_now_ns(void)
+{
+	looks++;
+	hurried_ns += hurry_ns;
+	return __real_os_now_ns() + hurried_ns;
+}
+
+/* As many as fill all segments that may be unsealed, and one more. */
+#define CROWD (SPACE_DRAFTS * QUARRY_SLOTS + 1)
+
+struct crowd {
+	struct quarry  *quarry;
+	uint32_t        inside; /* puts that are being written */
+	enum kvs_result result[CROWD];
+};
+
+/* Each begins as the one before is written, and that one ends behind it. */
+static bool put_next(void *ctx, struct os_io *io, int64_t *ret_result)
+{
+	struct crowd *const crowd = ctx;
+	uint32_t            number;
+
+	(void)ret_result;
+	if (io->kind != OS_IO_WRITE || io->bytes != QUARRY_BLOCK || crowd->inside == CROWD)
+		return false;
+	number = crowd->inside++;
+	/* The last waits for what ends only behind it. */
+	if (number == CROWD - 2) {
+		looks = 0;
+		hurry_ns = UINT64_C(3000000000);
+	}
+	crowd->result[number + 1] = quarry_put(crowd->quarry, number + 1);
+	hurry_ns = 0;
+	fill(io->buffer, number, QUARRY_BLOCK);
+	return false;
+}
+
+/* Others that never end must not hold a put for ever: 10 s are its patience. */
+static void a_put_that_waited_in_vain_is_refused_and_counted(void **state)
+{
+	struct quarry *const quarry = *state;
+	struct crowd         crowd = { .quarry = quarry };
+	uint32_t             i;
+
+	if (!LINKER_WRAPS)
+		skip();
+	quarry_open(quarry);
+	os_io_hook_set(put_next, &crowd);
+	crowd.result[0] = quarry_put(quarry, 0);
+	os_io_hook_set(NULL, NULL);
+	assert_int_equal(crowd.inside, CROWD - 1);
+	for (i = 0; i < CROWD - 1; i++)
+		assert_int_equal(crowd.result[i], KVS_RESULT_DONE);
+	assert_int_equal(crowd.result[CROWD - 1], KVS_RESULT_NO_SPACE);
+	/* It waited first: until 12 s, or less on a machine that is slow itself. */
+	assert_in_range(looks, 2, 4);
+	assert_int_equal(quarry_info(quarry).refused_full, 1);
+	strata_audit(quarry->store);
+	/* It left nothing behind, and the others give their places back. */
+	assert_int_equal(quarry_exists(quarry, CROWD - 1), KVS_RESULT_MISSING);
+	quarry_put_range(quarry, CROWD - 1, BLOCKS);
+	quarry_get_range(quarry, 0, BLOCKS);
+	assert_int_equal(quarry_info(quarry).refused_full, 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(a_put_that_waited_in_vain_is_refused_and_counted),
 		TEST(what_is_being_written_is_unknown),
 		TEST(what_is_read_may_go_and_stays_whole),
 	};
