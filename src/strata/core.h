@@ -65,6 +65,7 @@ struct strata {
 	struct superblock     *superblock; /* tallies; page-aligned */
 	struct tally          *page;       /* tallies; page-aligned */
 	uint64_t               superblock_stamp; /* of its newest copy */
+	bool                   superblock_lost;  /* that copy, perhaps */
 
 	struct os_mutex        lock;
 	struct os_cond         written; /* a segment was sealed, or may be cleaned now */
@@ -210,7 +211,8 @@ int tallies_write(struct strata *s);
 int tally_write(struct strata *s, uint32_t segment);
 /*
  * A failed sync may have lost anything that was written before it, and the kernel tells its one caller only:
- * the next one succeeds.  So each is counted, and a sync vouches for what was begun after the last failure.
+ * the next one succeeds.  So each is counted, and a sync vouches for what was begun after the last failure;
+ * and a copy that it may have taken is the one that is written next.
  */
 void     sync_failed(struct strata *s);
 uint64_t syncs_failed(struct strata *s);
@@ -219,7 +221,10 @@ uint64_t syncs_failed(struct strata *s);
  * process.
  */
 int promise_sync(struct strata *s, uint64_t failed_before);
-/* Write one superblock copy, the older one; syncs first where the newer one may not be durable. */
+/*
+ * Write one superblock copy, the older one; syncs first where the newer one may not be durable.  One that a
+ * failed sync may have taken is written again.
+ */
 int superblock_write(struct strata *s);
 
 /* --- recover.c -------------------------------------------------------------------------------- */

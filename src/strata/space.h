@@ -58,6 +58,7 @@ struct segment {
 	uint8_t   state;
 	uint8_t   draft;        /* while it is unsealed */
 	bool      tally_dirty;  /* dead bits that are not on disk */
+	bool      tally_lost;   /* its newest copy, perhaps: a sync failed; then it is dirty, too */
 	bool      backed;       /* it has been given disk space, and a head */
 };
 
@@ -162,6 +163,13 @@ void space_recovered(struct space *space, uint32_t segment, uint64_t sequence);
  */
 bool space_keep_unsealed(struct space *space, uint32_t segment, const struct summary_entry *entries,
 			 uint32_t count);
+
+/* Whether its tallies are those of its present use, and may be written. */
+static inline bool space_has_tally(const struct space *space, uint32_t segment)
+{
+	return space->segments[segment].state > SEGMENT_OPENING &&
+	       space->segments[segment].state < SEGMENT_ABSENT;
+}
 
 /* Something is under way that may make a segment cleanable, or free a draft. */
 bool space_is_moving(const struct space *space);

@@ -362,6 +362,133 @@ static void a_failed_sync_takes_the_moves_before_it(void **state)
 	}
 }
 
+/* --- two copies ------------------------------------------------------------------------------- */
+
+/* Where tallies of segment 0, or superblocks, were written last. */
+struct copies {
+	struct quarry *quarry;
+	uint64_t       begin, end; /* of the pages that are watched */
+	uint64_t       last;
+	uint32_t       count;
+	bool           fails; /* our syncs */
+	bool           early; /* another's, as we write there */
+};
+
+static bool watch_copies(void *ctx, struct os_io *io, int64_t *ret_result)
+{
+	struct copies *const copies = ctx;
+
+	if (io->kind == OS_IO_WRITE && io->offset >= copies->begin && io->offset < copies->end) {
+		copies->last = io->offset;
+		copies->count++;
+		if (copies->early)
+			sync_failed(strata_of(copies->quarry->store));
+	}
+	*ret_result = -EIO;
+	return io->kind == OS_IO_SYNC && copies->fails;
+}
+
+static uint64_t tally_of_removal(struct copies *copies, uint32_t number)
+{
+	const bool     fails = copies->fails || copies->early;
+	const uint32_t before = copies->count;
+
+	assert_int_equal(quarry_remove(copies->quarry, number),
+			 fails ? KVS_RESULT_FAILED : KVS_RESULT_DONE);
+	copies->fails = copies->early = false;
+	assert_int_equal(copies->count, before + 1);
+	return copies->last;
+}
+
+/*
+ * A sync behind the second removal's tally fails, and with it that is lost.  The third one's is torn as the
+ * power fails: it must not have been written over the first, which is all there is.
+ */
+static void check_lost_tally(struct quarry *quarry, bool early)
+{
+	static const uint8_t torn[512] = { 1, 2, 3 };
+	struct quarry        crashed;
+	struct copies        copies = { .quarry = quarry,
+					.begin = quarry_segment_at(0) + page_offset(STRATA_TALLY_PAGE) };
+	uint64_t             second, third;
+	uint8_t              before[STRATA_PAGE];
+
+	copies.end = copies.begin + page_offset(STRATA_TALLIES);
+	os_io_hook_set(watch_copies, &copies);
+	assert_int_equal(tally_of_removal(&copies, 0), first_tally_at(0));
+	quarry_peek(quarry, copies.begin, before, sizeof(before));
+	copies.early = early;
+	copies.fails = !early;
+	second = tally_of_removal(&copies, 1);
+	assert_int_equal(second, copies.begin);
+	third = tally_of_removal(&copies, 2);
+	quarry_crash(quarry, &crashed);
+	quarry_poke(&crashed, second, before, sizeof(before));
+	quarry_poke(&crashed, third, torn, sizeof(torn));
+	os_io_hook_set(NULL, NULL);
+	quarry_open(&crashed);
+	assert_int_equal(quarry_get(&crashed, 0), KVS_RESULT_MISSING);
+	quarry_get_range(&crashed, 3, QUARRY_SLOTS);
+	quarry_fini(&crashed);
+	assert_int_equal(third, second);
+	/* Once it is durable they take turns again. */
+	os_io_hook_set(watch_copies, &copies);
+	assert_int_equal(tally_of_removal(&copies, 3), first_tally_at(0));
+	os_io_hook_set(NULL, NULL);
+}
+
+static void a_tally_that_a_failed_sync_took_is_written_again(void **state)
+{
+	struct quarry *const quarry = *state;
+	int                  early;
+
+	quarry->set.durability = STRATA_SEGMENT;
+	for (early = 0; early < 2; early++) {
+		quarry_open(quarry);
+		quarry_put_range(quarry, 0, QUARRY_SLOTS);
+		check_lost_tally(quarry, early);
+		quarry_close(quarry);
+		assert_int_equal(strata_format(&quarry->set, NULL), 0);
+	}
+}
+
+/* Written as each segment is sealed. */
+static uint64_t superblock_of_seal(struct copies *copies, uint32_t segment)
+{
+	const uint32_t before = copies->count;
+
+	quarry_put_range(copies->quarry, segment * QUARRY_SLOTS + 1, (segment + 1) * QUARRY_SLOTS + 1);
+	assert_int_equal(copies->count, before + 1);
+	return copies->last;
+}
+
+static void a_superblock_that_a_failed_sync_took_is_written_again(void **state)
+{
+	struct quarry *const quarry = *state;
+	struct copies        copies = { .quarry = quarry, .end = page_offset(STRATA_SUPERBLOCKS) };
+	uint64_t             first, second;
+
+	quarry->set.durability = STRATA_SEGMENT;
+	quarry_open(quarry);
+	quarry_put_range(quarry, 0, 1);
+	os_io_hook_set(watch_copies, &copies);
+	first = superblock_of_seal(&copies, 0);
+	second = superblock_of_seal(&copies, 1);
+	assert_int_equal(first + second, STRATA_PAGE);
+	copies.fails = true;
+	assert_int_equal(quarry_remove(quarry, 0), KVS_RESULT_FAILED);
+	copies.fails = false;
+	assert_int_equal(superblock_of_seal(&copies, 2), second);
+	copies.early = true;
+	assert_int_equal(superblock_of_seal(&copies, 3), first);
+	copies.early = false;
+	assert_int_equal(superblock_of_seal(&copies, 4), first);
+	assert_int_equal(superblock_of_seal(&copies, 5), second);
+	os_io_hook_set(NULL, NULL);
+	quarry_reopen(quarry);
+	quarry_get_range(quarry, 1, 6 * QUARRY_SLOTS + 1);
+}
+
 /* --- what is promised -------------------------------------------------------------------------- */
 
 /* Without a promise there is no sync; a segment's records are synced before its summary. */
@@ -400,6 +527,8 @@ int main(void)
 		TEST(a_failed_sync_takes_the_removals_before_it),
 		TEST(a_failed_sync_takes_the_moves_before_it),
 		TEST(a_failed_sync_leaves_a_segment_without_a_summary),
+		TEST(a_tally_that_a_failed_sync_took_is_written_again),
+		TEST(a_superblock_that_a_failed_sync_took_is_written_again),
 		TEST(syncs_are_as_promised),
 	};
 
