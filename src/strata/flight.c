@@ -5,13 +5,8 @@
  * More rows are taken than are in flight, so that a completion's place is filled from here, before
  * anything is hashed: the device works while the processor does.  A put is hashed while the ones
  * before it are in flight.
- *
- * Bounds         FLIGHT_ROWS and FLIGHT_BYTES in flight, or one row.
  */
 #include "strata/lane.h"
-
-/* Past this a disk only queues: 64 transfers of up to 2 MiB, 32 of 4 MiB. */
-#define FLIGHT_BYTES (UINT64_C(128) << 20)
 
 /* What is hashed before what was queued is handed over, and before completions are looked for. */
 #define HASH_BYTES (UINT64_C(512) << 10)

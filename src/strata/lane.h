@@ -15,7 +15,7 @@
  * Thread         The worker's whose lane it is; what it shares with others lies behind s->lock.
  * Retired        A row is answered when its completion was reaped.  A ring that fails leaves its rows
  *                unanswered, and the store unclosed.
- * Bounds         LANE_ROWS rows a lane, FLIGHT_ROWS of them in flight.
+ * Bounds         LANE_ROWS rows a lane, FLIGHT_ROWS and FLIGHT_BYTES of them in flight, or one row.
  */
 #ifndef STRATA_LANE_H
 #define STRATA_LANE_H
@@ -26,8 +26,18 @@
 #include "os/ring.h"
 #include "strata/core.h"
 
-#define LANE_ROWS 128u
+/*
+ * How much of one lane is under way; several lanes have as much each.
+ *
+ *   FLIGHT_ROWS   in flight: what a drive works on at once, with a page of headers for each put
+ *   FLIGHT_BYTES  in flight: 64 transfers of up to 2 MiB, 32 of 4 MiB.  Past that a drive only queues,
+ *                 and every row waits longer for its answer; a transfer larger than that goes alone
+ *   LANE_ROWS     taken: as many again, so that a completion's place is filled from here and not by a
+ *                 caller who has to wake up first
+ */
 #define FLIGHT_ROWS 64u
+#define FLIGHT_BYTES (UINT64_C(128) << 20)
+#define LANE_ROWS (2 * FLIGHT_ROWS)
 
 #define AGAIN_MAX 1000u
 
