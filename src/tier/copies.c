@@ -9,18 +9,18 @@
 /* What makes two rows the same: the first words of a row. */
 static_assert(offsetof(struct copy, tokens) == 4 * sizeof(uint32_t), "the key is the front of a row");
 
-int copies_open(struct copies *copies, uint32_t op_max, uint32_t row_max, struct kvs_error *err)
+int copies_open(struct copies *copies, uint32_t ticket_max, uint32_t row_max, struct kvs_error *err)
 {
-	*copies = (struct copies){ .op_max = op_max, .row_max = row_max };
-	if (op_max == 0 || op_max > INT32_MAX || row_max == 0 || row_max > INT32_MAX) {
+	*copies = (struct copies){ .ticket_max = ticket_max, .row_max = row_max };
+	if (ticket_max == 0 || ticket_max > INT32_MAX || row_max == 0 || row_max > INT32_MAX) {
 		return err_set(err, KVS_E_INVALID,
-			       "copies of a plan: %u operations, %u rows, must be 1 to %d", op_max, row_max,
-			       INT32_MAX);
+			       "copies of a plan: %u tickets, %u rows, must be 1 to %d", ticket_max,
+			       row_max, INT32_MAX);
 	}
-	copies->ops = calloc(op_max, sizeof(*copies->ops));
-	copies->first_row = calloc(op_max, sizeof(*copies->first_row));
+	copies->tickets = calloc(ticket_max, sizeof(*copies->tickets));
+	copies->first_row = calloc(ticket_max, sizeof(*copies->first_row));
 	copies->rows = calloc(row_max, sizeof(*copies->rows));
-	if (copies->ops && copies->first_row && copies->rows &&
+	if (copies->tickets && copies->first_row && copies->rows &&
 	    map_open(&copies->map, row_max, copies->rows, sizeof(*copies->rows),
 		     offsetof(struct copy, tokens)) == 0)
 		return 0;
@@ -33,7 +33,7 @@ void copies_close(struct copies *copies)
 	map_close(&copies->map);
 	free(copies->rows);
 	free(copies->first_row);
-	free(copies->ops);
+	free(copies->tickets);
 	*copies = (struct copies){ 0 };
 }
 
@@ -44,15 +44,15 @@ void copies_clear(struct copies *copies)
 		map_remove(&copies->map, map_hash(&copies->map, &copies->rows[copies->row_count]),
 			   copies->row_count);
 	}
-	copies->op_count = 0;
+	copies->ticket_count = 0;
 }
 
-bool copies_begin(struct copies *copies, uint64_t op)
+bool copies_begin(struct copies *copies, uint64_t id)
 {
-	if (copies->op_count == copies->op_max)
+	if (copies->ticket_count == copies->ticket_max)
 		return false;
-	copies->ops[copies->op_count] = op;
-	copies->first_row[copies->op_count++] = copies->row_count;
+	copies->tickets[copies->ticket_count] = id;
+	copies->first_row[copies->ticket_count++] = copies->row_count;
 	return true;
 }
 
@@ -60,7 +60,7 @@ bool copies_add(struct copies *copies, const struct copy *row)
 {
 	const uint64_t hash = map_hash(&copies->map, row);
 
-	KVS_ASSERT_CMP(copies->op_count, >, 0);
+	KVS_ASSERT_CMP(copies->ticket_count, >, 0);
 	if (map_find(&copies->map, hash, row) != SLOT_NONE) {
 		copies->repeated++;
 		return true;
@@ -68,7 +68,7 @@ bool copies_add(struct copies *copies, const struct copy *row)
 	if (copies->row_count == copies->row_max)
 		return false;
 	copies->rows[copies->row_count] = *row;
-	copies->rows[copies->row_count].op = copies->op_count - 1;
+	copies->rows[copies->row_count].ticket = copies->ticket_count - 1;
 	map_insert(&copies->map, hash, copies->row_count++);
 	return true;
 }
@@ -79,7 +79,7 @@ bool copies_add_ticket(struct copies *copies, const struct mover *mover,
 	uint32_t i;
 
 	if (copies->row_max - copies->row_count < ticket->rows.count ||
-	    !copies_begin(copies, ticket->op))
+	    !copies_begin(copies, ticket->id))
 		return false;
 	MOVER_ROWS(mover, ticket, i) {
 		const struct mover_row *const row = &mover->rows[i];

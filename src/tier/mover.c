@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * See mover.h.  A row is in the free list or in one ticket's; a ticket is filled first and gets its id when
- * it has a row, so that ids count operations that exist.
+ * it has a row, so that ids count tickets that exist.
  */
 #include "tier/mover.h"
 
@@ -49,8 +49,8 @@ static int open_tables(struct mover *mover, uint32_t ticket_count)
 	if (!mover->tickets || !rows || !mover->links || !mover->holds)
 		return -ENOMEM;
 	if (slots_open(&mover->slots, ticket_count) < 0 ||
-	    map_open(&mover->ops, ticket_count, &mover->tickets->op, sizeof(*mover->tickets),
-		     sizeof(mover->tickets->op)) < 0 ||
+	    map_open(&mover->ids, ticket_count, &mover->tickets->id, sizeof(*mover->tickets),
+		     sizeof(mover->tickets->id)) < 0 ||
 	    map_open(&mover->names, mover->save_rows, &rows->name, sizeof(*rows),
 		     sizeof(rows->name)) < 0 ||
 	    map_open(&mover->targets, mover->row_count - mover->save_rows, &rows->group,
@@ -88,7 +88,7 @@ void mover_close(struct mover *mover)
 	KVS_ASSERT_CMP(mover->slots.busy_count, ==, 0);
 	map_close(&mover->targets);
 	map_close(&mover->names);
-	map_close(&mover->ops);
+	map_close(&mover->ids);
 	slots_close(&mover->slots);
 	free(mover->holds);
 	free(mover->links);
@@ -101,7 +101,7 @@ size_t mover_bytes(const struct mover *mover)
 {
 	return mover->slots.count * sizeof(*mover->tickets) +
 	       mover->row_count * (sizeof(*mover->rows) + sizeof(*mover->links)) +
-	       mover->save_rows * sizeof(*mover->holds) + map_bytes(&mover->ops) +
+	       mover->save_rows * sizeof(*mover->holds) + map_bytes(&mover->ids) +
 	       map_bytes(&mover->names) + map_bytes(&mover->targets);
 }
 
@@ -136,7 +136,7 @@ void mover_add(struct mover *mover, uint32_t slot, const struct mover_row *row)
 
 	KVS_ASSERT_CMP(i, !=, SLOT_NONE);
 	mover->rows[i] = *row;
-	mover->rows[i].ticket = slot;
+	mover->rows[i].ticket_slot = slot;
 	list_push_tail(&ticket->rows, mover->links, i);
 	if (ticket->kind == TICKET_SAVE)
 		map_insert(&mover->names, map_hash(&mover->names, &mover->rows[i].name), i);
@@ -154,11 +154,11 @@ uint64_t mover_commit(struct mover *mover, uint32_t slot)
 		release(mover, slot);
 		return 0;
 	}
-	ticket->op = ++mover->last_op;
-	map_insert(&mover->ops, map_hash(&mover->ops, &ticket->op), slot);
+	ticket->id = ++mover->last_id;
+	map_insert(&mover->ids, map_hash(&mover->ids, &ticket->id), slot);
 	mover->counts.tickets[ticket->kind]++;
 	mover->counts.rows[ticket->kind] += ticket->rows.count;
-	return ticket->op;
+	return ticket->id;
 }
 
 static enum copy_path path_of(enum ticket_kind kind, const struct cache_move *move)
@@ -229,17 +229,17 @@ uint64_t mover_fence(const struct mover *mover, uint32_t group, uint32_t block)
 	uint32_t       row;
 
 	row = map_find(&mover->targets, map_hash(&mover->targets, target), target);
-	return row == SLOT_NONE ? 0 : mover->tickets[mover->rows[row].ticket].op;
+	return row == SLOT_NONE ? 0 : mover->tickets[mover->rows[row].ticket_slot].id;
 }
 
-static uint32_t find(const struct mover *mover, uint64_t op)
+static uint32_t find(const struct mover *mover, uint64_t id)
 {
-	return map_find(&mover->ops, map_hash(&mover->ops, &op), &op);
+	return map_find(&mover->ids, map_hash(&mover->ids, &id), &id);
 }
 
-const struct mover_ticket *mover_find(const struct mover *mover, uint64_t op)
+const struct mover_ticket *mover_find(const struct mover *mover, uint64_t id)
 {
-	const uint32_t slot = find(mover, op);
+	const uint32_t slot = find(mover, id);
 
 	return slot == SLOT_NONE ? NULL : &mover->tickets[slot];
 }
@@ -315,9 +315,9 @@ static void finish(struct mover *mover, enum ticket_kind kind, uint32_t i)
 	mover->saving_rows--;
 }
 
-bool mover_done(struct mover *mover, uint64_t op)
+bool mover_done(struct mover *mover, uint64_t id)
 {
-	const uint32_t       slot = find(mover, op);
+	const uint32_t       slot = find(mover, id);
 	struct mover_ticket *ticket;
 	uint32_t             row;
 
@@ -330,7 +330,7 @@ bool mover_done(struct mover *mover, uint64_t op)
 		finish(mover, ticket->kind, row);
 		list_push_head(&mover->free, mover->links, row);
 	}
-	map_remove(&mover->ops, map_hash(&mover->ops, &ticket->op), slot);
+	map_remove(&mover->ids, map_hash(&mover->ids, &ticket->id), slot);
 	release(mover, slot);
 	return true;
 }

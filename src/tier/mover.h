@@ -3,7 +3,7 @@
  * Tickets of copies between Device and Host, over all groups of a cache.
  *
  * The mover decides what is copied and knows when it may be used; the copies themselves are the
- * device engine's.  A *ticket* is one copy operation with an id, a *row* of it one block's bytes:
+ * device engine's.  A *ticket* is one batch of copies with an id, a *row* of it one block's bytes:
  *
  *   SAVE   Device to Host, of blocks with a name.  The name is published on Host when the copy is
  *          acknowledged, never before, and the Device source is given back at the same moment: a
@@ -60,13 +60,13 @@ struct mover_row {
 	uint32_t         source;
 	uint32_t         position; /* all but SAVE: block of the group from the start of the prompt */
 	uint32_t         tokens;   /* valid ones; SAVE: all of a block, whatever a tail uses of it */
-	uint32_t         ticket;   /* slot */
+	uint32_t         ticket_slot;
 	enum copy_path   path;
 	enum cell_kind   kind;     /* SAVE */
 };
 
 struct mover_ticket {
-	uint64_t         op; /* 0: being filled */
+	uint64_t         id; /* 0: being filled */
 	enum ticket_kind kind;
 	uint64_t         request; /* the caller's word for who it is for; SAVE: 0 */
 	struct list      rows;
@@ -88,14 +88,14 @@ struct mover {
 	struct candidates   *candidates; /* NULL: only prefixes are saved */
 	struct mover_ticket *tickets;
 	struct slots         slots;
-	struct map           ops;
+	struct map           ids;
 	struct mover_row    *rows;
 	struct link         *links;      /* of a row: in its ticket, or in free */
 	struct list          free;
 	struct map           names;      /* of rows of saves: what is in flight */
 	struct map           targets;    /* of rows of loads */
 	struct cache_hold   *holds;      /* [save_rows] */
-	uint64_t             last_op;
+	uint64_t             last_id;
 	uint32_t             row_count;
 	uint32_t             save_tickets, save_rows, load_tickets; /* limits */
 	uint32_t             saving_tickets, saving_rows, loading;  /* in use; STASH counts as a save */
@@ -166,7 +166,7 @@ uint64_t mover_fence(const struct mover *mover, uint32_t group, uint32_t block);
 /* --- completion ------------------------------------------------------------------------------- */
 
 /* The ticket of an id, to look at its rows; NULL for one that is unknown or done. */
-const struct mover_ticket *mover_find(const struct mover *mover, uint64_t op);
+const struct mover_ticket *mover_find(const struct mover *mover, uint64_t id);
 
 #define MOVER_ROWS(mover, ticket, row) \
 	for ((row) = (ticket)->rows.head; (row) != SLOT_NONE; (row) = (mover)->links[row].next)
@@ -175,7 +175,7 @@ const struct mover_ticket *mover_find(const struct mover *mover, uint64_t op);
  * All owners have done this ticket's copies: publish the names of a save, give back both sides of
  * every row.  False, and nothing changed, for an id that is unknown or done.
  */
-bool mover_done(struct mover *mover, uint64_t op);
+bool mover_done(struct mover *mover, uint64_t id);
 
 static inline uint32_t mover_saving(const struct mover *mover)
 {

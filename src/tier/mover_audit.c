@@ -35,10 +35,10 @@ static void audit_row(const struct mover *mover, const struct mover_ticket *tick
 		   row->group, row->source);
 	audit_held(mover, to_host ? STRATUM_HOST : STRATUM_DEVICE, row->group, row->target);
 	KVS_ASSERT_CMP(row->path == COPY_DEVICE_TO_HOST, ==, to_host);
-	KVS_ASSERT_CMP(&mover->tickets[row->ticket] == ticket, ==, true);
+	KVS_ASSERT_CMP(&mover->tickets[row->ticket_slot] == ticket, ==, true);
 	if (!to_host) {
 		tally->targets++;
-		KVS_ASSERT_CMP(mover_fence(mover, row->group, row->target), ==, ticket->op);
+		KVS_ASSERT_CMP(mover_fence(mover, row->group, row->target), ==, ticket->id);
 		return;
 	}
 	tally->saving_rows++;
@@ -56,9 +56,9 @@ static void audit_ticket(const struct mover *mover, const struct mover_ticket *t
 
 	list_audit(&ticket->rows, mover->links, mover->row_count);
 	KVS_ASSERT_CMP(ticket->rows.count, >, 0);
-	KVS_ASSERT_CMP(ticket->op, >, 0);
-	KVS_ASSERT_CMP(ticket->op, <=, mover->last_op);
-	KVS_ASSERT(mover_find(mover, ticket->op) == ticket);
+	KVS_ASSERT_CMP(ticket->id, >, 0);
+	KVS_ASSERT_CMP(ticket->id, <=, mover->last_id);
+	KVS_ASSERT(mover_find(mover, ticket->id) == ticket);
 	*(ticket_is_load(ticket->kind) ? &tally->loading : &tally->saving) += 1;
 	MOVER_ROWS(mover, ticket, row)
 		audit_row(mover, ticket, row, tally);
@@ -70,7 +70,7 @@ void mover_audit(const struct mover *mover)
 	uint32_t     slot;
 
 	slots_audit(&mover->slots);
-	map_audit(&mover->ops);
+	map_audit(&mover->ids);
 	map_audit(&mover->names);
 	map_audit(&mover->targets);
 	list_audit(&mover->free, mover->links, mover->row_count);
@@ -82,7 +82,7 @@ void mover_audit(const struct mover *mover)
 	KVS_ASSERT_CMP(tally.saving_rows, ==, mover->saving_rows);
 	KVS_ASSERT_CMP(tally.saving, ==, mover->saving_tickets);
 	KVS_ASSERT_CMP(tally.loading, ==, mover->loading);
-	KVS_ASSERT_CMP(mover->ops.count, ==, mover->slots.busy_count);
+	KVS_ASSERT_CMP(mover->ids.count, ==, mover->slots.busy_count);
 	KVS_ASSERT_CMP(mover->saving_tickets, <=, mover->save_tickets);
 	KVS_ASSERT_CMP(mover->saving_rows, <=, mover->save_rows);
 	KVS_ASSERT_CMP(mover->loading, <=, mover->load_tickets);

@@ -5,11 +5,11 @@
 
 #include "tier/mover.h"
 
-/* A ticket without rows; asserts that one of its kind is free. */
+/* The slot of a ticket without rows; asserts that one of its kind is free. */
 uint32_t mover_begin(struct mover *mover, enum ticket_kind kind, uint64_t request);
 /* Append a row, which brings a reference on either side. */
-void mover_add(struct mover *mover, uint32_t ticket, const struct mover_row *row);
+void mover_add(struct mover *mover, uint32_t slot, const struct mover_row *row);
 /* Give the ticket its id; 0 and no ticket when it has no rows. */
-uint64_t mover_commit(struct mover *mover, uint32_t ticket);
+uint64_t mover_commit(struct mover *mover, uint32_t slot);
 
 #endif

@@ -7,7 +7,7 @@ static_assert(GROUPS_MAX <= 64, "a set of groups is one word");
 /* A save ticket that is being filled. */
 struct save {
 	struct mover *mover;
-	uint32_t      ticket;
+	uint32_t      slot; /* of the ticket; SLOT_NONE: none is free */
 	uint64_t      full; /* groups for which Host has no place: none comes back while this lasts */
 };
 
@@ -45,7 +45,7 @@ static bool take(struct save *save, const struct candidate *candidate)
 	KVS_ASSERT(cache_view(mover->cache, STRATUM_DEVICE, group, row.source, &view));
 	row.kind = view.kind;
 	cache_pin(mover->cache, STRATUM_DEVICE, group, row.source);
-	mover_add(mover, save->ticket, &row);
+	mover_add(mover, save->slot, &row);
 	return true;
 }
 
@@ -61,7 +61,7 @@ uint64_t mover_drain(struct mover *mover)
 		mover->counts.waited += left;
 		return 0;
 	}
-	save.ticket = mover_begin(mover, TICKET_SAVE, 0);
+	save.slot = mover_begin(mover, TICKET_SAVE, 0);
 	for (; left > 0; left--) {
 		KVS_ASSERT(candidates_pop(mover->candidates, &candidate));
 		if (take(&save, &candidate))
@@ -69,7 +69,7 @@ uint64_t mover_drain(struct mover *mover)
 		candidates_put_back(mover->candidates, &candidate);
 		mover->counts.waited++;
 	}
-	return mover_commit(mover, save.ticket);
+	return mover_commit(mover, save.slot);
 }
 
 /* The cells of a page's group, of those that Device has: into the ticket, else into the queue. */
@@ -90,7 +90,7 @@ static void take_or_queue(struct save *save, const struct kvs_namespace *space,
 
 		if (pages_block(pages, cell, STRATUM_DEVICE) == BLOCK_NULL)
 			continue;
-		if (save->ticket != SLOT_NONE && take(save, &candidate))
+		if (save->slot != SLOT_NONE && take(save, &candidate))
 			continue;
 		mover->counts.waited++;
 		if (mover->candidates)
@@ -101,16 +101,16 @@ static void take_or_queue(struct save *save, const struct kvs_namespace *space,
 uint64_t mover_save_prefix(struct mover *mover, const struct kvs_namespace *space,
 			   const struct prefix_hash *hashes, uint32_t page_count)
 {
-	struct save save = { .mover = mover, .ticket = SLOT_NONE };
+	struct save save = { .mover = mover, .slot = SLOT_NONE };
 	uint32_t    group, page;
 
 	if (!cache_pool(mover->cache, STRATUM_HOST))
 		return 0;
 	if (mover_can_stash(mover, 0))
-		save.ticket = mover_begin(mover, TICKET_SAVE, 0);
+		save.slot = mover_begin(mover, TICKET_SAVE, 0);
 	for (group = 0; group < cache_groups(mover->cache)->count; group++) {
 		for (page = 0; page < page_count; page++)
 			take_or_queue(&save, space, &hashes[page], group);
 	}
-	return save.ticket == SLOT_NONE ? 0 : mover_commit(mover, save.ticket);
+	return save.slot == SLOT_NONE ? 0 : mover_commit(mover, save.slot);
 }

@@ -127,8 +127,8 @@ static void keep_image(struct snapshots *snapshots, uint32_t slot, struct snapsh
 		cache_pin(snapshots->cache, STRATUM_DEVICE, move->group, move->source);
 	}
 	if (snapshot.block_count > 0) {
-		snapshot.op = mover_stash(snapshots->mover, snapshot.request, snapshots->moves,
-					  snapshot.block_count);
+		snapshot.stash = mover_stash(snapshots->mover, snapshot.request, snapshots->moves,
+					     snapshot.block_count);
 	}
 	snapshots->items[slot] = snapshot;
 	snapshots->counts.taken++;
@@ -218,13 +218,14 @@ int snapshot_retract(struct snapshots *snapshots, const struct retraction *retra
 		return rc;
 	if (cache_pool(cache, STRATUM_HOST)) {
 		hold_prefix(snapshots, completed, true);
-		retracted.save_op = mover_save_prefix(snapshots->mover, completed->space,
-						      completed->hashes, completed->page_count);
+		retracted.save_ticket = mover_save_prefix(snapshots->mover, completed->space,
+							  completed->hashes,
+							  completed->page_count);
 		retracted.snapshot = take_image(snapshots, retraction);
 		hold_prefix(snapshots, completed, false);
 	}
 	if (retracted.snapshot != SLOT_NONE)
-		retracted.stash_op = snapshots->items[retracted.snapshot].op;
+		retracted.stash_ticket = snapshots->items[retracted.snapshot].stash;
 	cache_free(cache, retraction->tables);
 	*ret_retracted = retracted;
 	return 0;

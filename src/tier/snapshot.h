@@ -35,7 +35,7 @@ struct snapshot_block {
 
 struct snapshot {
 	uint64_t request;
-	uint64_t op;       /* of the stash; 0: the image has no blocks */
+	uint64_t stash;    /* id of the ticket; 0: the image has no blocks */
 	uint64_t base;     /* tokens, a page boundary: a hit must reach it */
 	uint64_t computed; /* tokens, beyond it */
 	uint32_t block_count;
@@ -81,9 +81,9 @@ struct retraction {
 };
 
 struct retracted {
-	uint64_t save_op;  /* of the prefix; 0: nothing had to be copied, or could be */
-	uint64_t stash_op; /* of the image; 0: none */
-	uint32_t snapshot; /* SLOT_NONE: there is no image */
+	uint64_t save_ticket;  /* of the prefix; 0: nothing had to be copied, or could be */
+	uint64_t stash_ticket; /* of the image; 0: none */
+	uint32_t snapshot;     /* SLOT_NONE: there is no image */
 };
 
 /**
@@ -105,7 +105,8 @@ uint64_t snapshot_tokens(const struct snapshots *snapshots, uint32_t snapshot, u
 /**
  * Bring the image back behind a hit of hit_tokens, into blocks that the request's tables hold already,
  * and reclaim what is expired at its `computed` tokens: neither hit nor image fills that, so it must
- * never be published.  The snapshot is gone then.  *ret_op is the ticket's; 0: nothing was to be copied.
+ * never be published.  The snapshot is gone then.  *ret_ticket is the id of its copies; 0: there are
+ * none.
  *
  * Errors  KVS_E_BUSY     its stash is under way;
  *         KVS_E_FULL     no load ticket is free;
@@ -114,7 +115,7 @@ uint64_t snapshot_tokens(const struct snapshots *snapshots, uint32_t snapshot, u
  *         After any of them nothing has changed.
  */
 int snapshot_restore(struct snapshots *snapshots, uint32_t snapshot, struct table *tables,
-		     uint64_t hit_tokens, uint64_t *ret_op, struct kvs_error *err);
+		     uint64_t hit_tokens, uint64_t *ret_ticket, struct kvs_error *err);
 
 /* Give up an image, even while its stash is under way. */
 void snapshot_drop(struct snapshots *snapshots, uint32_t snapshot);

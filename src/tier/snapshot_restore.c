@@ -22,7 +22,7 @@ static const struct snapshot *item_of(const struct snapshots *snapshots, uint32_
 
 bool snapshot_is_ready(const struct snapshots *snapshots, uint32_t snapshot)
 {
-	return !mover_find(snapshots->mover, item_of(snapshots, snapshot)->op);
+	return !mover_find(snapshots->mover, item_of(snapshots, snapshot)->stash);
 }
 
 uint64_t snapshot_tokens(const struct snapshots *snapshots, uint32_t snapshot, uint64_t hit_tokens)
@@ -110,7 +110,7 @@ static void let_go(struct snapshots *snapshots, uint32_t snapshot)
 }
 
 int snapshot_restore(struct snapshots *snapshots, uint32_t snapshot, struct table *tables,
-		     uint64_t hit_tokens, uint64_t *ret_op, struct kvs_error *err)
+		     uint64_t hit_tokens, uint64_t *ret_ticket, struct kvs_error *err)
 {
 	const struct snapshot *const item = item_of(snapshots, snapshot);
 	uint32_t                     count, i;
@@ -136,7 +136,7 @@ int snapshot_restore(struct snapshots *snapshots, uint32_t snapshot, struct tabl
 		cache_pin(snapshots->cache, STRATUM_DEVICE, snapshots->moves[i].group,
 			  snapshots->moves[i].target);
 	}
-	*ret_op = mover_bring_back(snapshots->mover, item->request, snapshots->moves, count);
+	*ret_ticket = mover_bring_back(snapshots->mover, item->request, snapshots->moves, count);
 	cache_reclaim(snapshots->cache, tables, item->computed);
 	let_go(snapshots, snapshot);
 	snapshots->counts.restored++;
@@ -172,7 +172,7 @@ void snapshots_audit(const struct snapshots *snapshots)
 	slots_audit(&snapshots->slots);
 	SLOTS_EACH(&snapshots->slots, slot) {
 		const struct snapshot *const     item = &snapshots->items[slot];
-		const struct mover_ticket *const stash = mover_find(snapshots->mover, item->op);
+		const struct mover_ticket *const stash = mover_find(snapshots->mover, item->stash);
 
 		KVS_ASSERT_CMP(item->base, <, item->computed);
 		KVS_ASSERT_CMP(item->base % groups_of(snapshots)->prefix_tokens, ==, 0);

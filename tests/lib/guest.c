@@ -102,16 +102,16 @@ static void take_hit(struct yard *yard, struct guest *guest, const struct cache_
 {
 	const uint32_t page = yard->spec.prefix_tokens;
 	const uint32_t first = (uint32_t)(admitted->device_tokens / page);
-	uint64_t       op;
+	uint64_t       id;
 
 	count_hit(yard, probe, admitted);
 	guest->epoch = admitted->epoch;
 	guest->hit = (uint32_t)admitted->host_tokens;
 	guest->computed = guest->hit;
 	guest->published = guest->hit / page;
-	op = mover_load(&yard->mover, guest->id, admitted->moves,
+	id = mover_load(&yard->mover, guest->id, admitted->moves,
 			admitted->load_count + admitted->copy_count);
-	yard_load(yard, op, admitted);
+	yard_load(yard, id, admitted);
 	KVS_ASSERT(cache_publish(yard->cache, guest->tables, &yard->space, &guest->hashes[first], first,
 				 guest->published - first, guest->epoch, CELL_CHUNK, NULL) == 0);
 }
@@ -145,7 +145,7 @@ static int restore(struct yard *yard, struct guest *guest, const struct cache_pr
 {
 	struct guest_step step = { .begin = (uint32_t)probe->host_tokens, .end = computed + 1,
 				   .reserve = 1, .sparse = true, .first_state = computed - 1 };
-	uint64_t          op;
+	uint64_t          id;
 	int               rc;
 
 	KVS_ASSERT_CMP(computed + 1, ==, guest->token_count);
@@ -154,8 +154,8 @@ static int restore(struct yard *yard, struct guest *guest, const struct cache_pr
 	if (rc < 0)
 		return rc;
 	KVS_ASSERT(snapshot_restore(&yard->snapshots, guest->snapshot, guest->tables,
-				    probe->host_tokens, &op, NULL) == 0);
-	yard_load(yard, op, NULL);
+				    probe->host_tokens, &id, NULL) == 0);
+	yard_load(yard, id, NULL);
 	guest->batches = yard->stream[COPIER_LOAD].submitted;
 	guest->snapshot = SLOT_NONE;
 	guest->computed = computed;

@@ -22,9 +22,9 @@ uint32_t guest_loading(const struct yard *yard, const struct guest *guest)
 
 /* --- forward ---------------------------------------------------------------------------------- */
 
-static bool is_foreign(const struct yard *yard, const struct guest *guest, uint64_t op)
+static bool is_foreign(const struct yard *yard, const struct guest *guest, uint64_t id)
 {
-	return mover_find(&yard->mover, op)->request != guest->id;
+	return mover_find(&yard->mover, id)->request != guest->id;
 }
 
 /* Behind its own batches, and behind the loads of others whose blocks it hit. */
@@ -36,10 +36,11 @@ static void wait_for_loads(struct yard *yard, const struct guest *guest)
 		yard_run_batches(yard, guest->batches);
 	for (g = 0; g < yard->spec.group_count; g++) {
 		for (i = 0; i < guest->tables[g].count; i++) {
-			const uint64_t op = mover_fence(&yard->mover, g, guest->slots[g][i]);
+			const uint64_t id = mover_fence(&yard->mover, g, guest->slots[g][i]);
 
-			yard->counts->foreign_fences += op > yard->loaded_op && is_foreign(yard, guest, op);
-			yard_run_op(yard, op);
+			yard->counts->foreign_fences +=
+				id > yard->loaded_ticket && is_foreign(yard, guest, id);
+			yard_run_ticket(yard, id);
 		}
 	}
 }
@@ -190,8 +191,8 @@ void guest_retract(struct yard *yard, struct guest *guest)
 	KVS_ASSERT_CMP(guest->end, ==, 0);
 	KVS_ASSERT_CMP(guest_loading(yard, guest), ==, 0);
 	KVS_ASSERT(snapshot_retract(&yard->snapshots, &retraction, &retracted, NULL) == 0);
-	yard_save(yard, retracted.save_op);
-	yard_save(yard, retracted.stash_op);
+	yard_save(yard, retracted.save_ticket);
+	yard_save(yard, retracted.stash_ticket);
 	guest->snapshot = retracted.snapshot;
 	guest->phase = GUEST_WAITING;
 	guest->epoch = 0;

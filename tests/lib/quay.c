@@ -103,10 +103,10 @@ static void copy_rows(struct quay *quay, const struct mover_ticket *ticket)
 {
 	uint32_t i;
 
-	KVS_ASSERT_CMP(ticket->op, <, QUAY_OPS);
-	if (bits_test(quay->copied, ticket->op))
+	KVS_ASSERT_CMP(ticket->id, <, QUAY_TICKETS);
+	if (bits_test(quay->copied, ticket->id))
 		return;
-	bits_set(quay->copied, ticket->op);
+	bits_set(quay->copied, ticket->id);
 	MOVER_ROWS(&quay->mover, ticket, i) {
 		const struct mover_row *const row = &quay->mover.rows[i];
 		const bool                    from_host = row->path == COPY_HOST_TO_DEVICE;
@@ -127,7 +127,7 @@ static void copy_loads(struct quay *quay, uint64_t before)
 	SLOTS_EACH(&quay->mover.slots, slot) {
 		const struct mover_ticket *const ticket = &quay->mover.tickets[slot];
 
-		if (ticket_is_load(ticket->kind) && ticket->op < before)
+		if (ticket_is_load(ticket->kind) && ticket->id < before)
 			copy_rows(quay, ticket);
 	}
 }
@@ -137,13 +137,13 @@ void quay_copy_loads(struct quay *quay)
 	copy_loads(quay, UINT64_MAX);
 }
 
-void quay_copy(struct quay *quay, uint64_t op)
+void quay_copy(struct quay *quay, uint64_t id)
 {
-	const struct mover_ticket *const ticket = mover_find(&quay->mover, op);
+	const struct mover_ticket *const ticket = mover_find(&quay->mover, id);
 
 	KVS_ASSERT(ticket);
 	if (!ticket_is_load(ticket->kind))
-		copy_loads(quay, op);
+		copy_loads(quay, id);
 	copy_rows(quay, ticket);
 }
 
@@ -180,7 +180,7 @@ int quay_start(struct quay *quay, struct quay_request *request, uint32_t probe_p
 	request->hit = admitted.host_tokens;
 	request->computed = admitted.host_tokens;
 	request->published = (uint32_t)(admitted.host_tokens / page);
-	request->load_op = mover_load(&quay->mover, request->id, admitted.moves,
+	request->load_ticket = mover_load(&quay->mover, request->id, admitted.moves,
 				      admitted.load_count + admitted.copy_count);
 	if (admitted.host_tokens > admitted.device_tokens) {
 		const uint32_t first = (uint32_t)(admitted.device_tokens / page);
@@ -261,23 +261,23 @@ void quay_finish(struct quay *quay, struct quay_request *request)
 
 /* --- tickets ----------------------------------------------------------------------------------- */
 
-bool quay_done(struct quay *quay, uint64_t op)
+bool quay_done(struct quay *quay, uint64_t id)
 {
-	if (mover_find(&quay->mover, op))
-		quay_copy(quay, op);
-	return mover_done(&quay->mover, op);
+	if (mover_find(&quay->mover, id))
+		quay_copy(quay, id);
+	return mover_done(&quay->mover, id);
 }
 
-uint32_t quay_rows(const struct quay *quay, uint64_t op)
+uint32_t quay_rows(const struct quay *quay, uint64_t id)
 {
-	const struct mover_ticket *const ticket = mover_find(&quay->mover, op);
+	const struct mover_ticket *const ticket = mover_find(&quay->mover, id);
 
 	return ticket ? ticket->rows.count : 0;
 }
 
-const struct mover_row *quay_row(const struct quay *quay, uint64_t op, uint32_t i)
+const struct mover_row *quay_row(const struct quay *quay, uint64_t id, uint32_t i)
 {
-	const struct mover_ticket *const ticket = mover_find(&quay->mover, op);
+	const struct mover_ticket *const ticket = mover_find(&quay->mover, id);
 	uint32_t                         row;
 
 	KVS_ASSERT(ticket);

@@ -23,7 +23,7 @@
 #define QUAY_BLOCK_TOKENS 8u
 #define QUAY_BLOCKS 256u
 #define QUAY_KNOWN 128u
-#define QUAY_OPS 4096u
+#define QUAY_TICKETS 4096u
 
 struct quay_spec {
 	const struct group_spec *groups;
@@ -58,7 +58,7 @@ struct quay {
 	quay_memory           device, host;
 	struct quay_page      known[QUAY_KNOWN];
 	uint32_t             known_count;
-	uint64_t             copied[QUAY_OPS / 64]; /* ops whose bytes have been moved */
+	uint64_t             copied[QUAY_TICKETS / 64]; /* tickets whose bytes have been moved */
 };
 
 struct quay_request {
@@ -73,7 +73,7 @@ struct quay_request {
 	uint64_t           computed;
 	uint32_t           published;          /* pages */
 	uint64_t           epoch;              /* 0: not admitted */
-	uint64_t           load_op;            /* of the last start; 0: none */
+	uint64_t           load_ticket;        /* of the last start; 0: none */
 };
 
 struct quay *quay_new(const struct quay_spec *spec);
@@ -101,16 +101,16 @@ void quay_finish(struct quay *quay, struct quay_request *request);
 struct cache_completed quay_completed(const struct quay *quay, const struct quay_request *request);
 
 /* Move a ticket's bytes, if that has not been done. */
-void quay_copy(struct quay *quay, uint64_t op);
+void quay_copy(struct quay *quay, uint64_t id);
 /* Of all loads: what a forward waits for. */
 void quay_copy_loads(struct quay *quay);
 /* Move them and acknowledge; what mover_done() says. */
-bool quay_done(struct quay *quay, uint64_t op);
+bool quay_done(struct quay *quay, uint64_t id);
 
 /* Rows of a ticket; 0 for one that is not. */
-uint32_t                quay_rows(const struct quay *quay, uint64_t op);
+uint32_t                quay_rows(const struct quay *quay, uint64_t id);
 /* The i-th. */
-const struct mover_row *quay_row(const struct quay *quay, uint64_t op, uint32_t i);
+const struct mover_row *quay_row(const struct quay *quay, uint64_t id, uint32_t i);
 
 /* Blocks with a name in a stratum, and blocks held by anybody. */
 uint32_t quay_cached(const struct quay *quay, enum stratum_id stratum);

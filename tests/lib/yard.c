@@ -168,7 +168,7 @@ static void submit(struct yard *yard, enum copier_stream stream, const struct co
 	       copier_submit(yard->copier, stream, batch) < 0)
 		KVS_ASSERT(yard_step(yard, stream));
 	at = of->submitted++ % YARD_TICKETS;
-	of->op[at] = batch->ticket;
+	of->ticket[at] = batch->ticket;
 	of->after[at] = after;
 }
 
@@ -187,17 +187,17 @@ static uint32_t list_zeros(const struct yard *yard, const struct cache_admitted 
 	return count;
 }
 
-void yard_load(struct yard *yard, uint64_t op, const struct cache_admitted *admitted)
+void yard_load(struct yard *yard, uint64_t id, const struct cache_admitted *admitted)
 {
-	const struct mover_ticket *const ticket = mover_find(&yard->mover, op);
+	const struct mover_ticket *const ticket = mover_find(&yard->mover, id);
 	struct copier_block              zeros[YARD_ROWS];
 	struct copier_pair               pairs[YARD_ROWS];
 	struct copier_clone              clones[YARD_ROWS];
-	struct copier_batch              batch = { .ticket = op, .zeros = zeros, .pairs = pairs,
+	struct copier_batch              batch = { .ticket = id, .zeros = zeros, .pairs = pairs,
 						   .clones = clones };
 	uint32_t                         i;
 
-	KVS_ASSERT((op > 0) == (ticket != NULL));
+	KVS_ASSERT((id > 0) == (ticket != NULL));
 	batch.zero_count = list_zeros(yard, admitted, zeros);
 	for (i = ticket ? ticket->rows.head : SLOT_NONE; i != SLOT_NONE; i = yard->mover.links[i].next) {
 		const struct mover_row *const row = &yard->mover.rows[i];
@@ -210,19 +210,19 @@ void yard_load(struct yard *yard, uint64_t op, const struct cache_admitted *admi
 				(struct copier_clone){ row->group, row->source, row->target };
 		}
 	}
-	if (op > 0 || batch.zero_count > 0)
+	if (id > 0 || batch.zero_count > 0)
 		submit(yard, COPIER_LOAD, &batch, 0);
 }
 
-void yard_save(struct yard *yard, uint64_t op)
+void yard_save(struct yard *yard, uint64_t id)
 {
-	const struct mover_ticket *const ticket = mover_find(&yard->mover, op);
+	const struct mover_ticket *const ticket = mover_find(&yard->mover, id);
 	struct copier_pair               pairs[YARD_ROWS];
-	struct copier_batch              batch = { .ticket = op, .pairs = pairs };
+	struct copier_batch              batch = { .ticket = id, .pairs = pairs };
 	uint64_t                         after = 0;
 	uint32_t                         i;
 
-	if (op == 0)
+	if (id == 0)
 		return;
 	KVS_ASSERT(ticket);
 	MOVER_ROWS(&yard->mover, ticket, i) {
@@ -251,24 +251,24 @@ bool yard_step(struct yard *yard, enum copier_stream stream)
 	if (of->executed == of->submitted)
 		return false;
 	if (stream == COPIER_SAVE)
-		yard_run_op(yard, of->after[at]);
+		yard_run_ticket(yard, of->after[at]);
 	KVS_ASSERT(cpu_step(yard->copier, stream));
 	KVS_ASSERT(copier_poll(yard->copier, &done));
 	KVS_ASSERT_CMP(done.stream, ==, stream);
-	KVS_ASSERT_CMP(done.ticket, ==, of->op[at]);
+	KVS_ASSERT_CMP(done.ticket, ==, of->ticket[at]);
 	of->executed++;
 	if (done.ticket == 0)
 		return true;
 	KVS_ASSERT_CMP(yard->done_count, <, YARD_DONE);
 	yard->done[yard->done_count++] = done.ticket;
 	if (stream == COPIER_LOAD)
-		yard->loaded_op = done.ticket;
+		yard->loaded_ticket = done.ticket;
 	return true;
 }
 
-void yard_run_op(struct yard *yard, uint64_t op)
+void yard_run_ticket(struct yard *yard, uint64_t id)
 {
-	while (yard->loaded_op < op)
+	while (yard->loaded_ticket < id)
 		KVS_ASSERT(yard_step(yard, COPIER_LOAD));
 }
 

@@ -60,8 +60,8 @@ struct yard_counts {
 /* One stream's batches that were submitted and have not run, oldest first. */
 struct yard_stream {
 	uint64_t submitted, executed;
-	uint64_t op[YARD_TICKETS];    /* 0: zeros only */
-	uint64_t after[YARD_TICKETS]; /* SAVE: the load of this id runs before it; 0: none */
+	uint64_t ticket[YARD_TICKETS]; /* 0: zeros only */
+	uint64_t after[YARD_TICKETS];  /* SAVE: the load of this id runs before it; 0: none */
 };
 
 struct yard {
@@ -79,7 +79,7 @@ struct yard {
 	struct arena_part    host;
 	struct copier       *copier;
 	struct yard_stream   stream[COPIER_STREAMS];
-	uint64_t             loaded_op; /* the last LOAD ticket that ran */
+	uint64_t             loaded_ticket;   /* the last LOAD ticket that ran */
 	uint64_t             done[YARD_DONE]; /* ran, not acknowledged */
 	uint32_t             done_count;
 	bool                 clearing;
@@ -99,16 +99,16 @@ static inline const struct groups *yard_groups(const struct yard *yard)
 }
 
 /* Submit a load ticket's rows behind the zeros of an admission's fresh blocks; 0 and NULL: none of them. */
-void yard_load(struct yard *yard, uint64_t op, const struct cache_admitted *admitted);
+void yard_load(struct yard *yard, uint64_t id, const struct cache_admitted *admitted);
 /* Submit a save or a stash; 0 is none. */
-void yard_save(struct yard *yard, uint64_t op);
+void yard_save(struct yard *yard, uint64_t id);
 /* A drain of the candidates. */
 void yard_drain(struct yard *yard);
 
 /* Run a stream's oldest batch; false when there is none. */
 bool yard_step(struct yard *yard, enum copier_stream stream);
 /* Run loads up to the one of this id; up to so many batches. */
-void yard_run_op(struct yard *yard, uint64_t op);
+void yard_run_ticket(struct yard *yard, uint64_t id);
 void yard_run_batches(struct yard *yard, uint64_t batches);
 /* Acknowledge one of what ran; false when there is none. */
 bool yard_acknowledge(struct yard *yard, uint32_t pick);

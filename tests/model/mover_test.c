@@ -24,7 +24,7 @@
 #define PROMPTS 3u
 #define TOKENS 30u
 #define QUEUE 12u
-#define OPS_MAX 64u
+#define TICKETS_MAX 64u
 
 static const struct group_spec groups[] = {
 	{ .name = "full", .kind = GROUP_FULL, .block_tokens = 2, .packing = 2 },
@@ -48,9 +48,9 @@ struct actor {
 struct world {
 	struct quay *quay;
 	struct actor actors[REQUESTS];
-	uint64_t     ops[OPS_MAX]; /* in flight, oldest first */
-	uint32_t     op_count;
-	uint64_t     last_op;
+	uint64_t     ids[TICKETS_MAX]; /* in flight, oldest first */
+	uint32_t     id_count;
+	uint64_t     last_id;
 	uint64_t     ignored;
 };
 
@@ -67,12 +67,12 @@ static void *world_open(void)
 
 typedef uint32_t ledger[STRATUM_COUNT][QUAY_GROUPS][QUAY_BLOCKS];
 
-static void count_ticket(const struct world *world, uint64_t op, ledger owners)
+static void count_ticket(const struct world *world, uint64_t id, ledger owners)
 {
 	uint32_t i;
 
-	for (i = 0; i < quay_rows(world->quay, op); i++) {
-		const struct mover_row *const row = quay_row(world->quay, op, i);
+	for (i = 0; i < quay_rows(world->quay, id); i++) {
+		const struct mover_row *const row = quay_row(world->quay, id, i);
 		const bool                    from_host = row->path == COPY_HOST_TO_DEVICE;
 		const bool                    to_host = row->path == COPY_DEVICE_TO_HOST;
 
@@ -132,25 +132,25 @@ static void compare(const struct world *world)
 	uint32_t                  i;
 
 	quay_check(world->quay);
-	for (i = 0; i < world->op_count; i++)
-		count_ticket(world, world->ops[i], owners);
+	for (i = 0; i < world->id_count; i++)
+		count_ticket(world, world->ids[i], owners);
 	for (i = 0; i < REQUESTS; i++)
 		count_actor(world, &world->actors[i], owners);
 	compare_refs(world, owners);
-	KVS_ASSERT_CMP(mover_saving(mover) + mover_loading(mover), ==, world->op_count);
-	KVS_ASSERT_CMP(mover->last_op, ==, world->last_op);
+	KVS_ASSERT_CMP(mover_saving(mover) + mover_loading(mover), ==, world->id_count);
+	KVS_ASSERT_CMP(mover->last_id, ==, world->last_id);
 	KVS_ASSERT_CMP(mover->counts.ignored, ==, world->ignored);
 }
 
 /* A new ticket's id is the next. */
-static void note_op(struct world *world, uint64_t op)
+static void note_ticket(struct world *world, uint64_t id)
 {
-	if (op == 0)
+	if (id == 0)
 		return;
-	KVS_ASSERT_CMP(op, ==, world->last_op + 1);
-	KVS_ASSERT_CMP(world->op_count, <, OPS_MAX);
-	world->last_op = op;
-	world->ops[world->op_count++] = op;
+	KVS_ASSERT_CMP(id, ==, world->last_id + 1);
+	KVS_ASSERT_CMP(world->id_count, <, TICKETS_MAX);
+	world->last_id = id;
+	world->ids[world->id_count++] = id;
 }
 
 /* --- drains ----------------------------------------------------------------------------------- */
@@ -170,11 +170,11 @@ static bool in_flight(const struct world *world, const struct candidate *candida
 {
 	uint32_t i, k;
 
-	for (i = 0; i < world->op_count; i++) {
-		if (mover_find(&world->quay->mover, world->ops[i])->kind != TICKET_SAVE)
+	for (i = 0; i < world->id_count; i++) {
+		if (mover_find(&world->quay->mover, world->ids[i])->kind != TICKET_SAVE)
 			continue;
-		for (k = 0; k < quay_rows(world->quay, world->ops[i]); k++) {
-			if (equal(&quay_row(world->quay, world->ops[i], k)->name, candidate))
+		for (k = 0; k < quay_rows(world->quay, world->ids[i]); k++) {
+			if (equal(&quay_row(world->quay, world->ids[i], k)->name, candidate))
 				return true;
 		}
 	}
@@ -216,17 +216,17 @@ static bool waits(struct candidates *queue, uint32_t *at, const struct candidate
  * queue.  Only a drain's own evictions make a reason come or go while it runs: what was on Host at
  * its begin may be copied or dropped.
  */
-static void check_drain(struct world *world, const struct told *told, uint32_t count, uint64_t op)
+static void check_drain(struct world *world, const struct told *told, uint32_t count, uint64_t id)
 {
 	struct candidates *const queue = &world->quay->candidates;
 	const struct mover      *mover = &world->quay->mover;
-	const uint32_t           rows = quay_rows(world->quay, op);
+	const uint32_t           rows = quay_rows(world->quay, id);
 	uint32_t                 row = 0, at = 0, i;
 
 	for (i = 0; i < count; i++) {
 		const struct told *const t = &told[i];
 
-		if (row < rows && equal(&quay_row(world->quay, op, row)->name, &t->candidate)) {
+		if (row < rows && equal(&quay_row(world->quay, id, row)->name, &t->candidate)) {
 			const struct cell_name name = candidate_name(&t->candidate);
 
 			KVS_ASSERT(t->on_device);
@@ -248,10 +248,10 @@ static void drain(struct world *world)
 {
 	struct told    told[QUEUE];
 	const uint32_t count = look_at_queue(world, told);
-	const uint64_t op = mover_drain(&world->quay->mover);
+	const uint64_t id = mover_drain(&world->quay->mover);
 
-	check_drain(world, told, count, op);
-	note_op(world, op);
+	check_drain(world, told, count, id);
+	note_ticket(world, id);
 }
 
 /* --- completions ------------------------------------------------------------------------------ */
@@ -260,20 +260,20 @@ static void complete(struct world *world, uint32_t draw)
 {
 	struct candidate names[32];
 	uint32_t         i, name_count = 0;
-	uint64_t         op;
+	uint64_t         id;
 
-	if (world->op_count == 0)
+	if (world->id_count == 0)
 		return;
-	draw %= world->op_count;
-	op = world->ops[draw];
-	if (mover_find(&world->quay->mover, op)->kind == TICKET_SAVE) {
-		for (; name_count < quay_rows(world->quay, op); name_count++)
-			names[name_count] = quay_row(world->quay, op, name_count)->name;
+	draw %= world->id_count;
+	id = world->ids[draw];
+	if (mover_find(&world->quay->mover, id)->kind == TICKET_SAVE) {
+		for (; name_count < quay_rows(world->quay, id); name_count++)
+			names[name_count] = quay_row(world->quay, id, name_count)->name;
 	}
-	KVS_ASSERT(quay_done(world->quay, op));
-	for (i = draw + 1; i < world->op_count; i++)
-		world->ops[i - 1] = world->ops[i];
-	world->op_count--;
+	KVS_ASSERT(quay_done(world->quay, id));
+	for (i = draw + 1; i < world->id_count; i++)
+		world->ids[i - 1] = world->ids[i];
+	world->id_count--;
 	for (i = 0; i < name_count; i++) {
 		const struct cell_name name = candidate_name(&names[i]);
 
@@ -284,14 +284,14 @@ static void complete(struct world *world, uint32_t draw)
 /* An id that is done, or never was. */
 static void complete_wrongly(struct world *world, uint32_t draw)
 {
-	const uint64_t op = draw % (world->last_op + 3);
+	const uint64_t id = draw % (world->last_id + 3);
 	uint32_t       i;
 
-	for (i = 0; i < world->op_count; i++) {
-		if (world->ops[i] == op)
+	for (i = 0; i < world->id_count; i++) {
+		if (world->ids[i] == id)
 			return;
 	}
-	KVS_ASSERT(!mover_done(&world->quay->mover, op));
+	KVS_ASSERT(!mover_done(&world->quay->mover, id));
 	world->ignored++;
 }
 
@@ -307,7 +307,7 @@ static void start(struct world *world, struct actor *actor, uint32_t draw)
 	quay_prompt(world->quay, request, draw % PROMPTS, (int32_t)(draw % PROMPTS) * 1000, TOKENS);
 	if (quay_start(world->quay, request, (end - 1) / spec.prefix_tokens, end) < 0)
 		return;
-	note_op(world, request->load_op);
+	note_ticket(world, request->load_ticket);
 	quay_forward(world->quay, request, end);
 	quay_check_request(world->quay, request);
 	actor->phase = RUNNING;
@@ -341,8 +341,8 @@ static void retract(struct world *world, struct actor *actor)
 	struct retracted        retracted;
 
 	KVS_ASSERT(snapshot_retract(&world->quay->snapshots, &retraction, &retracted, NULL) == 0);
-	note_op(world, retracted.save_op);
-	note_op(world, retracted.stash_op);
+	note_ticket(world, retracted.save_ticket);
+	note_ticket(world, retracted.stash_ticket);
 	actor->snapshot = retracted.snapshot;
 	actor->phase = RETRACTED;
 }
@@ -354,7 +354,7 @@ static void recover(struct world *world, struct actor *actor)
 	struct quay_request *const request = &actor->request;
 	const struct quay_request  before = *request;
 	const uint32_t             end = (uint32_t)before.computed;
-	uint64_t                   tokens, op = 0;
+	uint64_t                   tokens, id = 0;
 
 	if (world->quay->mover.load_tickets - mover_loading(&world->quay->mover) < 2)
 		return;
@@ -362,14 +362,14 @@ static void recover(struct world *world, struct actor *actor)
 	request->computed = end;
 	if (quay_start(world->quay, request, end / spec.prefix_tokens, end) < 0)
 		return;
-	note_op(world, request->load_op);
+	note_ticket(world, request->load_ticket);
 	actor->phase = RUNNING;
 	tokens = actor->snapshot == SLOT_NONE ?
 			 request->hit : snapshot_tokens(snapshots, actor->snapshot, request->hit);
 	if (tokens == end && actor->snapshot != SLOT_NONE) {
-		KVS_ASSERT(snapshot_restore(snapshots, actor->snapshot, request->tables, request->hit, &op,
-					    NULL) == 0);
-		note_op(world, op);
+		KVS_ASSERT(snapshot_restore(snapshots, actor->snapshot, request->tables, request->hit,
+					    &id, NULL) == 0);
+		note_ticket(world, id);
 		request->computed = end;
 		quay_copy_loads(world->quay);
 	} else if (actor->snapshot != SLOT_NONE) {
@@ -440,7 +440,7 @@ static void world_close(void *arg)
 		if (world->actors[i].phase == RETRACTED)
 			give_up(world, &world->actors[i]);
 	}
-	while (world->op_count > 0)
+	while (world->id_count > 0)
 		complete(world, 0);
 	compare(world);
 	KVS_ASSERT(cache_clear(world->quay->cache));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The copies of one plan: every row once, every operation there. */
+/* The copies of one plan: every row once, every ticket there. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,15 +16,15 @@ static void add(struct copies *copies, uint32_t group, uint32_t source, uint32_t
 						       .source = source, .target = target }));
 }
 
-static void expect(const struct copies *copies, uint32_t row, uint32_t op, uint32_t source,
+static void expect(const struct copies *copies, uint32_t row, uint32_t ticket, uint32_t source,
 		   uint32_t target)
 {
-	assert_int_equal(copies->rows[row].op, op);
+	assert_int_equal(copies->rows[row].ticket, ticket);
 	assert_int_equal(copies->rows[row].source, source);
 	assert_int_equal(copies->rows[row].target, target);
 }
 
-static void equal_rows_of_a_plan_are_moved_once_and_the_first_operation_has_them(void **state)
+static void equal_rows_of_a_plan_are_moved_once_and_the_first_ticket_has_them(void **state)
 {
 	struct copies copies;
 
@@ -47,8 +47,8 @@ static void equal_rows_of_a_plan_are_moved_once_and_the_first_operation_has_them
 	/* One that lost all its rows is there to be acknowledged. */
 	assert_true(copies_begin(&copies, 9));
 	add(&copies, 0, 3, 33);
-	assert_int_equal(copies.op_count, 3);
-	assert_int_equal(copies.ops[2], 9);
+	assert_int_equal(copies.ticket_count, 3);
+	assert_int_equal(copies.tickets[2], 9);
 	assert_int_equal(copies_rows_of(&copies, 2), 0);
 	/* The next plan knows nothing of it. */
 	copies_clear(&copies);
@@ -88,11 +88,11 @@ static void what_does_not_fit_changes_nothing(void **state)
 	add(&copies, 0, 1, 11);
 	assert_false(copies_begin(&copies, 8));
 	assert_int_equal(copies.row_count, 2);
-	assert_int_equal(copies.op_count, 1);
+	assert_int_equal(copies.ticket_count, 1);
 	copies_close(&copies);
 	assert_int_equal(copies_open(&copies, 0, 2, &err), KVS_E_INVALID);
 	assert_string_equal(err.message,
-			    "copies of a plan: 0 operations, 2 rows, must be 1 to 2147483647");
+			    "copies of a plan: 0 tickets, 2 rows, must be 1 to 2147483647");
 	copies_close(&copies);
 }
 
@@ -106,7 +106,7 @@ static void a_ticket_comes_whole_or_not_at_all(void **state)
 	const struct mover_ticket     *ticket;
 	struct quay_request            request;
 	struct copies                  copies;
-	uint64_t                       op;
+	uint64_t                       id;
 	uint32_t                       i;
 
 	(void)state;
@@ -114,28 +114,28 @@ static void a_ticket_comes_whole_or_not_at_all(void **state)
 	quay_prompt(quay, &request, 1, 1, 8);
 	quay_run(quay, &request, 0, 8);
 	quay_finish(quay, &request);
-	op = mover_drain(&quay->mover);
-	ticket = mover_find(&quay->mover, op);
+	id = mover_drain(&quay->mover);
+	ticket = mover_find(&quay->mover, id);
 	assert_true(copies_add_ticket(&copies, &quay->mover, ticket));
-	assert_int_equal(copies.ops[0], op);
+	assert_int_equal(copies.tickets[0], id);
 	assert_int_equal(copies.row_count, 4);
 	for (i = 0; i < 4; i++) {
-		assert_int_equal(copies.rows[i].source, quay_row(quay, op, i)->source);
-		assert_int_equal(copies.rows[i].target, quay_row(quay, op, i)->target);
+		assert_int_equal(copies.rows[i].source, quay_row(quay, id, i)->source);
+		assert_int_equal(copies.rows[i].target, quay_row(quay, id, i)->target);
 		assert_int_equal(copies.rows[i].tokens, 2);
 	}
 	assert_false(copies_add_ticket(&copies, &quay->mover, ticket));
-	assert_int_equal(copies.op_count, 1);
+	assert_int_equal(copies.ticket_count, 1);
 	assert_int_equal(copies.row_count, 4);
 	copies_close(&copies);
-	assert_true(quay_done(quay, op));
+	assert_true(quay_done(quay, id));
 	quay_free(quay);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(equal_rows_of_a_plan_are_moved_once_and_the_first_operation_has_them),
+		cmocka_unit_test(equal_rows_of_a_plan_are_moved_once_and_the_first_ticket_has_them),
 		cmocka_unit_test(the_same_numbers_in_another_group_or_path_are_another_row),
 		cmocka_unit_test(what_does_not_fit_changes_nothing),
 		cmocka_unit_test(a_ticket_comes_whole_or_not_at_all),

@@ -41,15 +41,15 @@ static void A4_1_a_save_is_seen_on_host_and_lets_its_source_go_when_it_is_acknow
 {
 	struct quay *const  quay = quay_new(&streaming);
 	struct quay_request request;
-	uint64_t            op;
+	uint64_t            id;
 
 	(void)state;
 	quay_prompt(quay, &request, 1, 1, 8);
 	quay_run(quay, &request, 0, 8);
 	quay_publish(quay, &request);
 	assert_int_equal(candidates_count(&quay->candidates), 6);
-	op = mover_drain(&quay->mover);
-	assert_int_equal(quay_rows(quay, op), 6);
+	id = mover_drain(&quay->mover);
+	assert_int_equal(quay_rows(quay, id), 6);
 	assert_int_equal(candidates_count(&quay->candidates), 0);
 	assert_int_equal(quay_cached(quay, STRATUM_HOST), 0);
 	assert_int_equal(cache_host_free(quay->cache), 0);
@@ -57,7 +57,7 @@ static void A4_1_a_save_is_seen_on_host_and_lets_its_source_go_when_it_is_acknow
 	assert_int_equal(quay_pinned(quay, STRATUM_DEVICE), 6);
 	assert_false(cache_clear_device(quay->cache));
 	quay_check(quay);
-	assert_true(quay_done(quay, op));
+	assert_true(quay_done(quay, id));
 	assert_int_equal(quay_cached(quay, STRATUM_HOST), 6);
 	assert_int_equal(quay_pinned(quay, STRATUM_DEVICE), 0);
 	assert_int_equal(quay_pinned(quay, STRATUM_HOST), 0);
@@ -72,16 +72,16 @@ static void rows_stand_group_by_group_in_order_of_publication(void **state)
 	static const uint32_t pages[] = { 0, 1, 2, 3, 2, 3 };
 	struct quay *const    quay = quay_new(&streaming);
 	struct quay_request   request;
-	uint64_t              op;
+	uint64_t              id;
 	uint32_t              i;
 
 	(void)state;
 	quay_prompt(quay, &request, 1, 1, 8);
 	quay_run(quay, &request, 0, 8);
 	quay_finish(quay, &request);
-	op = mover_drain(&quay->mover);
+	id = mover_drain(&quay->mover);
 	for (i = 0; i < 6; i++) {
-		const struct mover_row *const row = quay_row(quay, op, i);
+		const struct mover_row *const row = quay_row(quay, id, i);
 
 		assert_int_equal(row->group, groups[i]);
 		assert_memory_equal(&row->name.page.hash, &request.hashes[pages[i]],
@@ -90,7 +90,7 @@ static void rows_stand_group_by_group_in_order_of_publication(void **state)
 		assert_int_equal(row->kind, CELL_CHUNK);
 		assert_int_equal(row->tokens, 2);
 	}
-	quay_done(quay, op);
+	quay_done(quay, id);
 	quay_free(quay);
 }
 
@@ -113,7 +113,7 @@ static void a_name_twice_in_a_drain_or_in_flight_is_copied_once(void **state)
 {
 	struct quay_spec spec = streaming;
 	struct quay     *quay;
-	uint64_t         op;
+	uint64_t         id;
 
 	(void)state;
 	spec.host_parents = 12;
@@ -122,8 +122,8 @@ static void a_name_twice_in_a_drain_or_in_flight_is_copied_once(void **state)
 	assert_true(cache_clear_device(quay->cache));
 	publish_prompt(quay, 1, 8);
 	assert_int_equal(candidates_count(&quay->candidates), 12);
-	op = mover_drain(&quay->mover);
-	assert_int_equal(quay_rows(quay, op), 6);
+	id = mover_drain(&quay->mover);
+	assert_int_equal(quay_rows(quay, id), 6);
 	assert_int_equal(quay->mover.counts.in_flight, 6);
 	assert_int_equal(cache_host_free(quay->cache), 6);
 	/* And once more while they are under way. */
@@ -131,7 +131,7 @@ static void a_name_twice_in_a_drain_or_in_flight_is_copied_once(void **state)
 	assert_int_equal(mover_drain(&quay->mover), 0);
 	assert_int_equal(quay->mover.counts.in_flight, 7);
 	quay_check(quay);
-	assert_true(quay_done(quay, op));
+	assert_true(quay_done(quay, id));
 	assert_int_equal(quay_cached(quay, STRATUM_HOST), 6);
 	quay_free(quay);
 }
@@ -165,20 +165,20 @@ static void a_drain_takes_what_host_has_room_for(void **state)
 {
 	struct quay_spec spec = streaming;
 	struct quay     *quay;
-	uint64_t         op;
+	uint64_t         id;
 
 	(void)state;
 	spec.host_parents = 4;
 	quay = quay_new(&spec);
 	publish_prompt(quay, 1, 8);
-	op = mover_drain(&quay->mover);
-	assert_int_equal(quay_rows(quay, op), 4);
+	id = mover_drain(&quay->mover);
+	assert_int_equal(quay_rows(quay, id), 4);
 	assert_int_equal(candidates_count(&quay->candidates), 2);
-	assert_true(quay_done(quay, op));
-	op = mover_drain(&quay->mover);
-	assert_int_equal(quay_rows(quay, op), 2);
-	assert_int_equal(quay_row(quay, op, 0)->group, 1);
-	assert_true(quay_done(quay, op));
+	assert_true(quay_done(quay, id));
+	id = mover_drain(&quay->mover);
+	assert_int_equal(quay_rows(quay, id), 2);
+	assert_int_equal(quay_row(quay, id, 0)->group, 1);
+	assert_true(quay_done(quay, id));
 	quay_check(quay);
 	quay_free(quay);
 }
@@ -200,7 +200,7 @@ static void a_full_queue_drops_its_oldest(void **state)
 {
 	struct quay_spec spec = streaming;
 	struct quay     *quay;
-	uint64_t         op;
+	uint64_t         id;
 
 	(void)state;
 	spec.candidates = 4;
@@ -208,10 +208,10 @@ static void a_full_queue_drops_its_oldest(void **state)
 	publish_prompt(quay, 1, 8);
 	assert_int_equal(quay->candidates.overflowed, 2);
 	assert_int_equal(quay->candidates.pushed, 6);
-	op = mover_drain(&quay->mover);
-	assert_int_equal(quay_rows(quay, op), 4);
-	assert_memory_equal(&quay_row(quay, op, 0)->name.page.hash, &quay->known[2].hash, 32);
-	assert_true(quay_done(quay, op));
+	id = mover_drain(&quay->mover);
+	assert_int_equal(quay_rows(quay, id), 4);
+	assert_memory_equal(&quay_row(quay, id, 0)->name.page.hash, &quay->known[2].hash, 32);
+	assert_true(quay_done(quay, id));
 	publish_prompt(quay, 101, 8);
 	candidates_clear(&quay->candidates);
 	assert_int_equal(quay->candidates.cleared, 4);
@@ -261,7 +261,7 @@ static void a_group_without_a_place_does_not_hold_up_others(void **state)
 					       .device_parents = 63, .host_parents = 2 };
 	struct quay *const             quay = quay_new(&spec);
 	struct cell_name               name = { &quay->space, NULL, 1, 0 };
-	uint64_t                       op;
+	uint64_t                       id;
 
 	(void)state;
 	publish_prompt(quay, 1, 8);
@@ -275,33 +275,33 @@ static void a_group_without_a_place_does_not_hold_up_others(void **state)
 	candidates_push(&quay->candidates, &name);
 	name = (struct cell_name){ &quay->space, &quay->known[3].hash, 1, 0 };
 	candidates_push(&quay->candidates, &name);
-	op = mover_drain(&quay->mover);
-	assert_int_equal(quay_rows(quay, op), 3);
-	assert_int_equal(quay_row(quay, op, 0)->group, 1);
-	assert_int_equal(quay_row(quay, op, 1)->group, 0);
-	assert_int_equal(quay_row(quay, op, 2)->group, 1);
+	id = mover_drain(&quay->mover);
+	assert_int_equal(quay_rows(quay, id), 3);
+	assert_int_equal(quay_row(quay, id, 0)->group, 1);
+	assert_int_equal(quay_row(quay, id, 1)->group, 0);
+	assert_int_equal(quay_row(quay, id, 2)->group, 1);
 	assert_int_equal(candidates_count(&quay->candidates), 1);
 	quay_check(quay);
-	assert_true(quay_done(quay, op));
+	assert_true(quay_done(quay, id));
 	quay_free(quay);
 }
 
 static void a_repeated_or_unknown_completion_is_ignored(void **state)
 {
 	struct quay *const quay = quay_new(&streaming);
-	uint64_t           op;
+	uint64_t           id;
 
 	(void)state;
 	publish_prompt(quay, 1, 8);
-	op = mover_drain(&quay->mover);
-	assert_false(mover_done(&quay->mover, op + 1));
+	id = mover_drain(&quay->mover);
+	assert_false(mover_done(&quay->mover, id + 1));
 	assert_false(mover_done(&quay->mover, 0));
 	assert_int_equal(quay_cached(quay, STRATUM_HOST), 0);
-	assert_true(quay_done(quay, op));
-	assert_false(mover_done(&quay->mover, op));
+	assert_true(quay_done(quay, id));
+	assert_false(mover_done(&quay->mover, id));
 	assert_int_equal(quay->mover.counts.ignored, 3);
 	assert_int_equal(quay_cached(quay, STRATUM_HOST), 6);
-	assert_null(mover_find(&quay->mover, op));
+	assert_null(mover_find(&quay->mover, id));
 	quay_check(quay);
 	quay_free(quay);
 }
@@ -320,7 +320,7 @@ static void ids_grow_over_all_kinds_and_never_come_back(void **state)
 	assert_true(cache_clear_device(quay->cache));
 	quay_prompt(quay, &request, 5, 1, 10);
 	assert_int_equal(quay_start(quay, &request, 4, 10), 0);
-	load = request.load_op;
+	load = request.load_ticket;
 	assert_int_equal(load, 2);
 	assert_true(quay_done(quay, load));
 	quay_forward(quay, &request, 10);
@@ -338,18 +338,18 @@ static void A4_6_a_save_tells_all_its_names_even_those_that_host_got_by_another_
 	struct quay *const quay = quay_new(&streaming);
 	struct cell_name   name = { &quay->space, NULL, 0, 0 };
 	uint32_t           block;
-	uint64_t           op;
+	uint64_t           id;
 
 	(void)state;
 	publish_prompt(quay, 1, 2);
-	op = mover_drain(&quay->mover);
-	assert_int_equal(quay_rows(quay, op), 2);
+	id = mover_drain(&quay->mover);
+	assert_int_equal(quay_rows(quay, id), 2);
 	name.hash = &quay->known[0].hash;
 	block = cache_host_acquire(quay->cache, 0);
 	memcpy(quay->host[0][block], quay->known[0].words, sizeof(quay->known[0].words[0]) * 2);
 	assert_int_equal(cache_host_publish(quay->cache, &name, block, CELL_CHUNK), block);
-	assert_int_equal(quay_rows(quay, op), 2);
-	assert_true(quay_done(quay, op));
+	assert_int_equal(quay_rows(quay, id), 2);
+	assert_true(quay_done(quay, id));
 	assert_int_equal(cache_find(quay->cache, STRATUM_HOST, &name), block);
 	assert_int_equal(quay_cached(quay, STRATUM_HOST), 2);
 	assert_int_equal(quay_held(quay, STRATUM_HOST), 2);
@@ -368,20 +368,20 @@ static void the_sources_of_saves_are_room_that_will_come(void **state)
 						   .completed = { .computed = COMPUTED_NONE } };
 	const struct cache_hold     *holds;
 	uint32_t                     count;
-	uint64_t                     op;
+	uint64_t                     id;
 
 	(void)state;
 	spec.device_parents = 8;
 	quay = quay_new(&spec);
 	publish_prompt(quay, 1, 8);
-	op = mover_drain(&quay->mover);
+	id = mover_drain(&quay->mover);
 	quay_prompt(quay, &request, 2, 101, 8);
 	assert_false(cache_can_admit(quay->cache, &admission, NULL, 0));
 	holds = mover_sources(&quay->mover, &count);
 	assert_int_equal(count, 6);
 	assert_true(cache_can_admit(quay->cache, &admission, holds, count));
 	assert_false(cache_can_admit(quay->cache, &admission, holds, 3));
-	assert_true(quay_done(quay, op));
+	assert_true(quay_done(quay, id));
 	mover_sources(&quay->mover, &count);
 	assert_int_equal(count, 0);
 	assert_true(cache_can_admit(quay->cache, &admission, NULL, 0));
@@ -408,7 +408,7 @@ static void a_prefix_is_saved_past_the_queue_and_the_rest_of_it_waits(void **sta
 	struct quay_spec    spec = streaming;
 	struct quay        *quay;
 	struct quay_request request;
-	uint64_t            op;
+	uint64_t            id;
 
 	(void)state;
 	spec.quiet = true;
@@ -417,10 +417,10 @@ static void a_prefix_is_saved_past_the_queue_and_the_rest_of_it_waits(void **sta
 	publish_prompt(quay, 1, 8);
 	quay_prompt(quay, &request, 1, 1, 8);
 	assert_int_equal(candidates_count(&quay->candidates), 0);
-	op = mover_save_prefix(&quay->mover, &quay->space, request.hashes, 4);
-	assert_int_equal(quay_rows(quay, op), 5);
+	id = mover_save_prefix(&quay->mover, &quay->space, request.hashes, 4);
+	assert_int_equal(quay_rows(quay, id), 5);
 	assert_int_equal(candidates_count(&quay->candidates), 1);
-	assert_true(quay_done(quay, op));
+	assert_true(quay_done(quay, id));
 	assert_int_equal(quay_cached(quay, STRATUM_HOST), 5);
 	quay_check(quay);
 	quay_free(quay);
@@ -456,10 +456,10 @@ static void a_host_hit_is_loaded_group_by_group(void **state)
 	(void)state;
 	assert_int_equal(quay_start(quay, &request, 4, 10), 0);
 	assert_int_equal(request.hit, 8);
-	assert_int_equal(quay_rows(quay, request.load_op), 6);
-	assert_int_equal(mover_find(&quay->mover, request.load_op)->request, 9);
+	assert_int_equal(quay_rows(quay, request.load_ticket), 6);
+	assert_int_equal(mover_find(&quay->mover, request.load_ticket)->request, 9);
 	for (i = 0; i < 6; i++) {
-		const struct mover_row *const row = quay_row(quay, request.load_op, i);
+		const struct mover_row *const row = quay_row(quay, request.load_ticket, i);
 
 		assert_int_equal(row->group, groups[i]);
 		assert_int_equal(row->position, positions[i]);
@@ -470,10 +470,10 @@ static void a_host_hit_is_loaded_group_by_group(void **state)
 	quay_forward(quay, &request, 10);
 	quay_check_request(quay, &request);
 	quay_check(quay);
-	assert_true(quay_done(quay, request.load_op));
+	assert_true(quay_done(quay, request.load_ticket));
 	assert_int_equal(quay_pinned(quay, STRATUM_HOST), 0);
 	/* A repeated one changes nothing. */
-	assert_false(quay_done(quay, request.load_op));
+	assert_false(quay_done(quay, request.load_ticket));
 	quay_check(quay);
 	quay_finish(quay, &request);
 	assert_int_equal(quay_pinned(quay, STRATUM_DEVICE), 0);
@@ -490,7 +490,7 @@ static void what_a_load_brought_is_no_news_for_host(void **state)
 	assert_int_equal(candidates_count(&quay->candidates), 6);
 	assert_int_equal(mover_drain(&quay->mover), 0);
 	assert_int_equal(quay->mover.counts.on_host, 6);
-	assert_true(quay_done(quay, request.load_op));
+	assert_true(quay_done(quay, request.load_ticket));
 	quay_forward(quay, &request, 10);
 	quay_finish(quay, &request);
 	quay_free(quay);
@@ -508,14 +508,15 @@ static void A1_12_whoever_reads_a_loaded_block_is_behind_its_fence(void **state)
 	quay_prompt(quay, &other, 10, 1, 10);
 	assert_int_equal(quay_start(quay, &other, 4, 10), 0);
 	assert_int_equal(other.hit, 8);
-	assert_int_equal(other.load_op, 0);
+	assert_int_equal(other.load_ticket, 0);
 	for (position = 0; position < 4; position++) {
-		assert_int_equal(mover_fence(&quay->mover, 0, other.slots[0][position]), request.load_op);
+		assert_int_equal(mover_fence(&quay->mover, 0, other.slots[0][position]),
+				 request.load_ticket);
 		assert_int_equal(other.slots[0][position], request.slots[0][position]);
 	}
-	assert_int_equal(mover_fence(&quay->mover, 1, other.slots[1][3]), request.load_op);
+	assert_int_equal(mover_fence(&quay->mover, 1, other.slots[1][3]), request.load_ticket);
 	assert_int_equal(mover_fence(&quay->mover, 0, other.slots[0][4]), 0);
-	assert_true(quay_done(quay, request.load_op));
+	assert_true(quay_done(quay, request.load_ticket));
 	assert_int_equal(mover_fence(&quay->mover, 0, other.slots[0][0]), 0);
 	quay_forward(quay, &request, 10);
 	quay_forward(quay, &other, 10);
@@ -539,7 +540,7 @@ static void an_abort_during_a_load_keeps_both_sides_held(void **state)
 	assert_false(cache_clear(quay->cache));
 	assert_int_equal(mover_loading(&quay->mover), 1);
 	quay_check(quay);
-	assert_true(quay_done(quay, request.load_op));
+	assert_true(quay_done(quay, request.load_ticket));
 	assert_int_equal(quay_pinned(quay, STRATUM_DEVICE), 0);
 	assert_int_equal(quay_pinned(quay, STRATUM_HOST), 0);
 	assert_int_equal(mover_loading(&quay->mover), 0);
@@ -555,8 +556,8 @@ static void without_a_host_hit_there_is_no_load(void **state)
 	(void)state;
 	quay_prompt(quay, &request, 9, 1, 10);
 	assert_int_equal(quay_start(quay, &request, 4, 10), 0);
-	assert_int_equal(request.load_op, 0);
-	assert_int_equal(quay->mover.last_op, 0);
+	assert_int_equal(request.load_ticket, 0);
+	assert_int_equal(quay->mover.last_id, 0);
 	quay_forward(quay, &request, 10);
 	quay_finish(quay, &request);
 	quay_free(quay);
@@ -595,7 +596,7 @@ static void the_copies_of_a_tail_ride_in_the_load(void **state)
 	const struct cache_admission   admission = { .tables = second.tables, .demands = &demand,
 						     .probe = &probe,
 						     .completed = { .computed = COMPUTED_NONE } };
-	uint64_t                       op;
+	uint64_t                       id;
 
 	(void)state;
 	quay_prompt(quay, &first, 1, 1, 7);
@@ -609,16 +610,16 @@ static void the_copies_of_a_tail_ride_in_the_load(void **state)
 	assert_int_equal(probe.host_tokens, 7);
 	assert_int_equal(cache_admit(quay->cache, &admission, &admitted, NULL), 0);
 	assert_int_equal(admitted.copy_count, 2);
-	op = mover_load(&quay->mover, 2, admitted.moves, admitted.load_count + admitted.copy_count);
-	assert_int_equal(quay_row(quay, op, 0)->path, COPY_DEVICE_TO_DEVICE);
-	assert_int_equal(quay_row(quay, op, 1)->path, COPY_DEVICE_TO_DEVICE);
-	assert_int_equal(quay_row(quay, op, 1)->tokens, 1);
+	id = mover_load(&quay->mover, 2, admitted.moves, admitted.load_count + admitted.copy_count);
+	assert_int_equal(quay_row(quay, id, 0)->path, COPY_DEVICE_TO_DEVICE);
+	assert_int_equal(quay_row(quay, id, 1)->path, COPY_DEVICE_TO_DEVICE);
+	assert_int_equal(quay_row(quay, id, 1)->tokens, 1);
 	mover_audit(&quay->mover);
 	assert_false(cache_clear_device(quay->cache));
 	second.computed = 7;
 	quay_forward(quay, &second, 10);
 	quay_check_request(quay, &second);
-	assert_true(quay_done(quay, op));
+	assert_true(quay_done(quay, id));
 	cache_free(quay->cache, second.tables);
 	assert_true(cache_clear_device(quay->cache));
 	candidates_clear(&quay->candidates);
@@ -679,14 +680,14 @@ static void load_too_many(void *arg)
 static void misuse_is_caught(void **state)
 {
 	struct quay *const quay = quay_new(&streaming);
-	uint64_t           op;
+	uint64_t           id;
 
 	(void)state;
 	publish_prompt(quay, 1, 8);
-	op = mover_drain(&quay->mover);
+	id = mover_drain(&quay->mover);
 	assert_true(death_panics(close_early, quay, NULL, 0));
 	assert_true(death_panics(load_too_many, quay, NULL, 0));
-	assert_true(quay_done(quay, op));
+	assert_true(quay_done(quay, id));
 	quay_free(quay);
 }
 

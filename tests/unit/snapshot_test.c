@@ -48,10 +48,10 @@ static struct retracted retract(struct quay *quay, struct quay_request *request)
 
 static void finish_copies(struct quay *quay, const struct retracted *retracted)
 {
-	if (retracted->save_op > 0)
-		assert_true(quay_done(quay, retracted->save_op));
-	if (retracted->stash_op > 0)
-		assert_true(quay_done(quay, retracted->stash_op));
+	if (retracted->save_ticket > 0)
+		assert_true(quay_done(quay, retracted->save_ticket));
+	if (retracted->stash_ticket > 0)
+		assert_true(quay_done(quay, retracted->stash_ticket));
 	quay_check(quay);
 }
 
@@ -63,10 +63,10 @@ static void wipe_device(struct quay *quay)
 }
 
 static int restore(struct quay *quay, const struct retracted *retracted, struct quay_request *request,
-		   uint64_t hit_tokens, uint64_t *ret_op, struct kvs_error *err)
+		   uint64_t hit_tokens, uint64_t *ret_ticket, struct kvs_error *err)
 {
-	return snapshot_restore(&quay->snapshots, retracted->snapshot, request->tables, hit_tokens, ret_op,
-				err);
+	return snapshot_restore(&quay->snapshots, retracted->snapshot, request->tables, hit_tokens,
+				ret_ticket, err);
 }
 
 /* How many tokens the request would have behind a hit. */
@@ -96,12 +96,12 @@ static void a_retraction_saves_best_effort_with_the_pins_of_any_copy(void **stat
 	quay_run(quay, &request, 0, 2);
 	assert_int_equal(candidates_count(&quay->candidates), 0);
 	retracted = retract(quay, &request);
-	assert_int_equal(quay_rows(quay, retracted.save_op), 1);
-	assert_int_equal(retracted.stash_op, 0);
+	assert_int_equal(quay_rows(quay, retracted.save_ticket), 1);
+	assert_int_equal(retracted.stash_ticket, 0);
 	assert_int_equal(retracted.snapshot, SLOT_NONE);
 	assert_int_equal(request.tables[0].count, 0);
 	assert_false(cache_clear_device(quay->cache));
-	assert_true(quay_done(quay, retracted.save_op));
+	assert_true(quay_done(quay, retracted.save_ticket));
 	assert_true(cache_clear_device(quay->cache));
 	assert_true(quay_has(quay, STRATUM_HOST, &request, 0, 0));
 	quay_free(quay);
@@ -138,12 +138,12 @@ static void the_latest_boundary_is_published_and_saved(void **state)
 	quay_run(quay, &request, 0, 6);
 	assert_false(quay_has(quay, STRATUM_DEVICE, &request, 0, 0));
 	retracted = retract(quay, &request);
-	assert_int_equal(quay_rows(quay, retracted.save_op), 3);
+	assert_int_equal(quay_rows(quay, retracted.save_ticket), 3);
 	finish_copies(quay, &retracted);
 	wipe_device(quay);
 	recover(quay, &request, 3, &again);
 	assert_int_equal(again.hit, 6);
-	assert_true(quay_done(quay, again.load_op));
+	assert_true(quay_done(quay, again.load_ticket));
 	quay_check_request(quay, &again);
 	quay_finish(quay, &again);
 	quay_free(quay);
@@ -162,11 +162,11 @@ static void without_a_place_on_host_there_are_fewer_saves_or_none(void **state)
 	quay_prompt(quay, &request, 1, 1, 6);
 	quay_run(quay, &request, 0, 6);
 	first = retract(quay, &request);
-	assert_int_equal(quay_rows(quay, first.save_op), 2);
+	assert_int_equal(quay_rows(quay, first.save_ticket), 2);
 	quay_prompt(quay, &other, 2, 101, 3);
 	quay_run(quay, &other, 0, 3);
 	second = retract(quay, &other);
-	assert_int_equal(second.save_op, 0);
+	assert_int_equal(second.save_ticket, 0);
 	assert_int_equal(second.snapshot, SLOT_NONE);
 	assert_int_equal(quay->snapshots.counts.no_room, 1);
 	assert_int_equal(other.tables[0].count, 0);
@@ -192,7 +192,7 @@ static void saving_a_prefix_does_not_push_out_its_own_beginning(void **state)
 	assert_int_equal(quay_grow(quay, &request, 9), 0);
 	quay_forward(quay, &request, 9);
 	retracted = retract(quay, &request);
-	assert_int_equal(quay_rows(quay, retracted.save_op), 1);
+	assert_int_equal(quay_rows(quay, retracted.save_ticket), 1);
 	assert_int_equal(retracted.snapshot, SLOT_NONE);
 	finish_copies(quay, &retracted);
 	assert_true(quay_has(quay, STRATUM_HOST, &request, 0, 0));
@@ -216,7 +216,7 @@ static void without_a_host_a_retraction_only_publishes_and_frees(void **state)
 	quay_prompt(quay, &request, 1, 1, 5);
 	quay_run(quay, &request, 0, 5);
 	retracted = retract(quay, &request);
-	assert_int_equal(retracted.save_op, 0);
+	assert_int_equal(retracted.save_ticket, 0);
 	assert_int_equal(retracted.snapshot, SLOT_NONE);
 	assert_int_equal(quay_cached(quay, STRATUM_DEVICE), 2);
 	assert_int_equal(quay_pinned(quay, STRATUM_DEVICE), 0);
@@ -231,15 +231,15 @@ static void A2_8_a_retracted_request_goes_on_exactly_where_it_stood(void **state
 	struct quay *const  quay = quay_new(&three_groups);
 	struct quay_request request, again;
 	struct retracted    retracted;
-	uint64_t            op;
+	uint64_t            id;
 
 	(void)state;
 	quay_prompt(quay, &request, 1, 1, 40);
 	run_past(quay, &request, 16, 21);
 	retracted = retract(quay, &request);
-	assert_int_equal(quay_rows(quay, retracted.stash_op), 7);
-	assert_int_equal(quay_row(quay, retracted.stash_op, 2)->tokens, 1);
-	assert_int_equal(mover_find(&quay->mover, retracted.stash_op)->request, 1);
+	assert_int_equal(quay_rows(quay, retracted.stash_ticket), 7);
+	assert_int_equal(quay_row(quay, retracted.stash_ticket, 2)->tokens, 1);
+	assert_int_equal(mover_find(&quay->mover, retracted.stash_ticket)->request, 1);
 	assert_false(cache_clear_device(quay->cache));
 	finish_copies(quay, &retracted);
 	assert_true(snapshot_is_ready(&quay->snapshots, retracted.snapshot));
@@ -247,15 +247,15 @@ static void A2_8_a_retracted_request_goes_on_exactly_where_it_stood(void **state
 	recover(quay, &request, 2, &again);
 	assert_int_equal(again.hit, 16);
 	assert_int_equal(reach(quay, &retracted, again.hit), 21);
-	assert_int_equal(restore(quay, &retracted, &again, again.hit, &op, NULL), 0);
-	assert_int_equal(quay_rows(quay, op), 7);
-	assert_true(op > again.load_op);
-	assert_int_equal(mover_fence(&quay->mover, 0, again.slots[0][10]), op);
+	assert_int_equal(restore(quay, &retracted, &again, again.hit, &id, NULL), 0);
+	assert_int_equal(quay_rows(quay, id), 7);
+	assert_true(id > again.load_ticket);
+	assert_int_equal(mover_fence(&quay->mover, 0, again.slots[0][10]), id);
 	again.computed = 21;
 	quay_check(quay);
-	assert_int_equal(quay_pinned(quay, STRATUM_HOST), quay_rows(quay, again.load_op) + 7);
-	assert_true(quay_done(quay, again.load_op));
-	assert_true(quay_done(quay, op));
+	assert_int_equal(quay_pinned(quay, STRATUM_HOST), quay_rows(quay, again.load_ticket) + 7);
+	assert_true(quay_done(quay, again.load_ticket));
+	assert_true(quay_done(quay, id));
 	assert_int_equal(quay_pinned(quay, STRATUM_HOST), 0);
 	quay_check_request(quay, &again);
 	/* On it goes: the page that was restored in part completes, and is right. */
@@ -279,7 +279,7 @@ static void an_image_is_never_published(void **state)
 	quay_prompt(quay, &request, 1, 1, 40);
 	run_past(quay, &request, 16, 21);
 	retracted = retract(quay, &request);
-	saved = quay_rows(quay, retracted.save_op);
+	saved = quay_rows(quay, retracted.save_ticket);
 	finish_copies(quay, &retracted);
 	assert_int_equal(quay_cached(quay, STRATUM_HOST), saved);
 	assert_int_equal(quay_held(quay, STRATUM_HOST), saved + 7);
@@ -308,7 +308,7 @@ static void A2_9_a_restored_state_has_its_checkpoint_and_the_slot_it_writes_next
 	const struct cache_admission admission = { .tables = again.tables, .demands = demands,
 						   .probe = &probe,
 						   .completed = { .computed = COMPUTED_NONE } };
-	uint64_t                     load, op;
+	uint64_t                     load, id;
 	uint32_t                     i, live = 0;
 
 	(void)state;
@@ -316,21 +316,21 @@ static void A2_9_a_restored_state_has_its_checkpoint_and_the_slot_it_writes_next
 	run_past(quay, &request, 16, 21);
 	retracted = retract(quay, &request);
 	for (i = 0; i < 7; i++)
-		live += quay_row(quay, retracted.stash_op, i)->group == 2;
+		live += quay_row(quay, retracted.stash_ticket, i)->group == 2;
 	assert_int_equal(live, 1);
-	assert_int_equal(quay_row(quay, retracted.stash_op, 6)->position, 5);
+	assert_int_equal(quay_row(quay, retracted.stash_ticket, 6)->position, 5);
 	finish_copies(quay, &retracted);
 	wipe_device(quay);
 	quay_prompt(quay, &again, 1, 1, 40);
 	assert_int_equal(cache_probe(quay->cache, &prompt, PROBE_ALL, &probe, NULL), 0);
 	assert_int_equal(cache_admit(quay->cache, &admission, &admitted, NULL), 0);
 	load = mover_load(&quay->mover, 1, admitted.moves, admitted.load_count);
-	assert_int_equal(restore(quay, &retracted, &again, 16, &op, NULL), 0);
+	assert_int_equal(restore(quay, &retracted, &again, 16, &id, NULL), 0);
 	again.epoch = admitted.epoch;
 	again.computed = 21;
 	again.published = 2;
 	assert_true(quay_done(quay, load));
-	assert_true(quay_done(quay, op));
+	assert_true(quay_done(quay, id));
 	quay_check_request(quay, &again);
 	for (i = 0, live = 0; i < again.tables[2].count; i++)
 		live += again.slots[2][i] != BLOCK_NULL;
@@ -348,21 +348,21 @@ static void an_image_reaches_back_to_the_last_boundary_that_all_groups_have(void
 	struct quay *const  quay = quay_new(&three_groups);
 	struct quay_request request, again;
 	struct retracted    retracted;
-	uint64_t            op;
+	uint64_t            id;
 
 	(void)state;
 	quay_prompt(quay, &request, 1, 1, 40);
 	quay_run(quay, &request, 0, 13);
 	retracted = retract(quay, &request);
 	/* 7 of the history, 3 of the window (tokens 8 to 12), 1 of the state. */
-	assert_int_equal(quay_rows(quay, retracted.stash_op), 7 + 3 + 1);
+	assert_int_equal(quay_rows(quay, retracted.stash_ticket), 7 + 3 + 1);
 	finish_copies(quay, &retracted);
 	wipe_device(quay);
 	recover(quay, &request, 1, &again);
 	assert_int_equal(again.hit, 0);
-	assert_int_equal(restore(quay, &retracted, &again, 0, &op, NULL), 0);
+	assert_int_equal(restore(quay, &retracted, &again, 0, &id, NULL), 0);
 	again.computed = 13;
-	assert_true(quay_done(quay, op));
+	assert_true(quay_done(quay, id));
 	quay_check_request(quay, &again);
 	quay_finish(quay, &again);
 	candidates_clear(&quay->candidates);
@@ -376,7 +376,7 @@ static void what_neither_hit_nor_image_fills_is_never_published(void **state)
 	struct quay_request request, again;
 	struct retracted    retracted;
 	uint32_t            i;
-	uint64_t            op;
+	uint64_t            id;
 
 	(void)state;
 	quay_prompt(quay, &request, 1, 1, 40);
@@ -386,13 +386,13 @@ static void what_neither_hit_nor_image_fills_is_never_published(void **state)
 	wipe_device(quay);
 	recover(quay, &request, 1, &again);
 	assert_int_not_equal(again.slots[1][4], BLOCK_NULL);
-	assert_int_equal(restore(quay, &retracted, &again, 0, &op, NULL), 0);
+	assert_int_equal(restore(quay, &retracted, &again, 0, &id, NULL), 0);
 	for (i = 0; i < 5; i++)
 		assert_int_equal(again.slots[1][i], BLOCK_NULL);
 	again.computed = 15;
 	quay_publish(quay, &again);
 	assert_false(quay_has(quay, STRATUM_DEVICE, &request, 1, 3));
-	assert_true(quay_done(quay, op));
+	assert_true(quay_done(quay, id));
 	quay_check(quay);
 	quay_finish(quay, &again);
 	candidates_clear(&quay->candidates);
@@ -404,7 +404,7 @@ static void behind_a_longer_hit_only_the_rest_of_an_image_is_copied(void **state
 	struct quay *const  quay = quay_new(&three_groups);
 	struct quay_request request, other, again;
 	struct retracted    retracted;
-	uint64_t            op;
+	uint64_t            id;
 
 	(void)state;
 	quay_prompt(quay, &request, 1, 1, 40);
@@ -418,11 +418,11 @@ static void behind_a_longer_hit_only_the_rest_of_an_image_is_copied(void **state
 	recover(quay, &request, 1, &again);
 	assert_int_equal(again.hit, 8);
 	assert_int_equal(reach(quay, &retracted, 8), 13);
-	assert_int_equal(restore(quay, &retracted, &again, 8, &op, NULL), 0);
-	assert_int_equal(quay_rows(quay, op), 3 + 3 + 1);
+	assert_int_equal(restore(quay, &retracted, &again, 8, &id, NULL), 0);
+	assert_int_equal(quay_rows(quay, id), 3 + 3 + 1);
 	again.computed = 13;
-	assert_int_equal(again.load_op, 0);
-	assert_true(quay_done(quay, op));
+	assert_int_equal(again.load_ticket, 0);
+	assert_true(quay_done(quay, id));
 	quay_check_request(quay, &again);
 	quay_finish(quay, &again);
 	assert_int_equal(quay_pinned(quay, STRATUM_HOST), 0);
@@ -437,7 +437,7 @@ static void behind_a_shorter_hit_an_image_is_no_use(void **state)
 	struct quay_request request;
 	struct retracted    retracted;
 	struct kvs_error    err;
-	uint64_t            op;
+	uint64_t            id;
 
 	(void)state;
 	quay_prompt(quay, &request, 1, 1, 40);
@@ -449,7 +449,7 @@ static void behind_a_shorter_hit_an_image_is_no_use(void **state)
 	assert_int_equal(reach(quay, &retracted, 8), 8);
 	assert_int_equal(reach(quay, &retracted, 19), 19);
 	assert_int_equal(reach(quay, &retracted, 24), 24);
-	assert_int_equal(restore(quay, &retracted, &request, 8, &op, &err), KVS_E_INVALID);
+	assert_int_equal(restore(quay, &retracted, &request, 8, &id, &err), KVS_E_INVALID);
 	assert_string_equal(err.message, "hit_tokens: 8, must be a page boundary from 16 to 21");
 	snapshot_drop(&quay->snapshots, retracted.snapshot);
 	assert_int_equal(quay->snapshots.counts.dropped, 1);
@@ -487,7 +487,7 @@ static void a_refused_restore_changes_nothing(void **state)
 	struct quay_request request, again;
 	struct retracted    retracted;
 	struct kvs_error    err;
-	uint64_t            op = 77;
+	uint64_t            id = 77;
 	uint32_t            kept;
 
 	(void)state;
@@ -496,25 +496,25 @@ static void a_refused_restore_changes_nothing(void **state)
 	quay_prompt(quay, &request, 1, 1, 40);
 	run_past(quay, &request, 16, 21);
 	retracted = retract(quay, &request);
-	assert_int_equal(restore(quay, &retracted, &request, 16, &op, &err), KVS_E_BUSY);
+	assert_int_equal(restore(quay, &retracted, &request, 16, &id, &err), KVS_E_BUSY);
 	finish_copies(quay, &retracted);
-	assert_int_equal(restore(quay, &retracted, &request, 16, &op, &err), KVS_E_INVALID);
+	assert_int_equal(restore(quay, &retracted, &request, 16, &id, &err), KVS_E_INVALID);
 	assert_string_equal(err.message, "group 0: position 8 has no block to restore into");
 	wipe_device(quay);
 	recover(quay, &request, 2, &again);
-	assert_int_equal(restore(quay, &retracted, &again, 16, &op, &err), KVS_E_FULL);
+	assert_int_equal(restore(quay, &retracted, &again, 16, &id, &err), KVS_E_FULL);
 	assert_string_equal(err.message, "load tickets: all are in flight");
-	assert_true(quay_done(quay, again.load_op));
+	assert_true(quay_done(quay, again.load_ticket));
 	kept = again.slots[0][8];
 	again.slots[0][8] = again.slots[0][0];
-	assert_int_equal(restore(quay, &retracted, &again, 16, &op, &err), KVS_E_INVALID);
+	assert_int_equal(restore(quay, &retracted, &again, 16, &id, &err), KVS_E_INVALID);
 	assert_string_equal(err.message,
 			    "group 0: position 8 has a published block, an image needs a private one");
 	again.slots[0][8] = kept;
-	assert_int_equal(op, 77);
+	assert_int_equal(id, 77);
 	quay_check(quay);
-	assert_int_equal(restore(quay, &retracted, &again, 16, &op, &err), 0);
-	assert_true(quay_done(quay, op));
+	assert_int_equal(restore(quay, &retracted, &again, 16, &id, &err), 0);
+	assert_true(quay_done(quay, id));
 	cache_free(quay->cache, again.tables);
 	candidates_clear(&quay->candidates);
 	quay_free(quay);
@@ -561,7 +561,7 @@ static void half_an_image_is_none(void **state)
 	quay_prompt(quay, &request, 1, 1, 24);
 	run_past(quay, &request, 8, 13);
 	retracted = retract(quay, &request);
-	assert_int_equal(quay_rows(quay, retracted.save_op), 4 + 3 + 1);
+	assert_int_equal(quay_rows(quay, retracted.save_ticket), 4 + 3 + 1);
 	assert_int_equal(retracted.snapshot, SLOT_NONE);
 	assert_int_equal(quay->snapshots.counts.no_room, 1);
 	assert_int_equal(cache_host_free(quay->cache), 1);
