@@ -16,22 +16,22 @@ static int check(const struct mover_options *options, uint64_t *ret_rows, struct
 	uint32_t                   packing = 1;
 	uint32_t                   g;
 
-	if (options->save_tickets == 0 || options->save_rows == 0 || options->load_tickets == 0) {
+	if (options->save_ticket_max == 0 || options->save_row_max == 0 || options->load_ticket_max == 0) {
 		return err_set(err, KVS_E_INVALID,
-			       "save_tickets, save_rows, load_tickets: %u, %u, %u, each must be at least 1",
-			       options->save_tickets, options->save_rows, options->load_tickets);
+			       "save_ticket_max, save_row_max, load_ticket_max: %u, %u, %u, each must be at least 1",
+			       options->save_ticket_max, options->save_row_max, options->load_ticket_max);
 	}
 	for (g = 0; g < groups->count; g++) {
 		if (groups->group[g].spec.packing > packing)
 			packing = groups->group[g].spec.packing;
 	}
 	*ret_rows = (uint64_t)cache_total(options->cache, STRATUM_DEVICE) * packing +
-		    options->save_rows;
+		    options->save_row_max;
 	if (*ret_rows >= INT32_MAX ||
-	    (uint64_t)options->save_tickets + options->load_tickets >= INT32_MAX) {
+	    (uint64_t)options->save_ticket_max + options->load_ticket_max >= INT32_MAX) {
 		return err_set(err, KVS_E_INVALID,
-			       "save_rows, save_tickets, load_tickets: %u, %u, %u, too many to number",
-			       options->save_rows, options->save_tickets, options->load_tickets);
+			       "save_row_max, save_ticket_max, load_ticket_max: %u, %u, %u, too many to number",
+			       options->save_row_max, options->save_ticket_max, options->load_ticket_max);
 	}
 	return 0;
 }
@@ -42,23 +42,23 @@ static int open_tables(struct mover *mover, uint32_t ticket_count)
 	uint32_t          i;
 
 	mover->tickets = calloc(ticket_count, sizeof(*mover->tickets));
-	mover->rows = calloc(mover->row_count, sizeof(*mover->rows));
-	mover->links = calloc(mover->row_count, sizeof(*mover->links));
-	mover->holds = calloc(mover->save_rows, sizeof(*mover->holds));
+	mover->rows = calloc(mover->row_max, sizeof(*mover->rows));
+	mover->links = calloc(mover->row_max, sizeof(*mover->links));
+	mover->holds = calloc(mover->save_row_max, sizeof(*mover->holds));
 	rows = mover->rows;
 	if (!mover->tickets || !rows || !mover->links || !mover->holds)
 		return -ENOMEM;
 	if (slots_open(&mover->slots, ticket_count) < 0 ||
 	    map_open(&mover->ids, ticket_count, &mover->tickets->id, sizeof(*mover->tickets),
 		     sizeof(mover->tickets->id)) < 0 ||
-	    map_open(&mover->names, mover->save_rows, &rows->name, sizeof(*rows),
+	    map_open(&mover->names, mover->save_row_max, &rows->name, sizeof(*rows),
 		     sizeof(rows->name)) < 0 ||
-	    map_open(&mover->targets, mover->row_count - mover->save_rows, &rows->group,
+	    map_open(&mover->targets, mover->row_max - mover->save_row_max, &rows->group,
 		     sizeof(*rows), sizeof(rows->group) + sizeof(rows->target)) < 0)
 		return -ENOMEM;
-	list_links_init(mover->links, mover->row_count);
+	list_links_init(mover->links, mover->row_max);
 	list_init(&mover->free);
-	for (i = 0; i < mover->row_count; i++)
+	for (i = 0; i < mover->row_max; i++)
 		list_push_tail(&mover->free, mover->links, i);
 	return 0;
 }
@@ -69,14 +69,14 @@ int mover_open(struct mover *mover, const struct mover_options *options, struct 
 	int      rc;
 
 	*mover = (struct mover){ .cache = options->cache, .candidates = options->candidates,
-				 .save_tickets = options->save_tickets,
-				 .save_rows = options->save_rows,
-				 .load_tickets = options->load_tickets };
+				 .save_ticket_max = options->save_ticket_max,
+				 .save_row_max = options->save_row_max,
+				 .load_ticket_max = options->load_ticket_max };
 	rc = check(options, &rows, err);
 	if (rc < 0)
 		return rc;
-	mover->row_count = (uint32_t)rows;
-	if (open_tables(mover, options->save_tickets + options->load_tickets) == 0)
+	mover->row_max = (uint32_t)rows;
+	if (open_tables(mover, options->save_ticket_max + options->load_ticket_max) == 0)
 		return 0;
 	mover_close(mover);
 	return err_set(err, -ENOMEM, "no memory for copy tickets of %llu rows",
@@ -100,8 +100,8 @@ void mover_close(struct mover *mover)
 size_t mover_bytes(const struct mover *mover)
 {
 	return mover->slots.count * sizeof(*mover->tickets) +
-	       mover->row_count * (sizeof(*mover->rows) + sizeof(*mover->links)) +
-	       mover->save_rows * sizeof(*mover->holds) + map_bytes(&mover->ids) +
+	       mover->row_max * (sizeof(*mover->rows) + sizeof(*mover->links)) +
+	       mover->save_row_max * sizeof(*mover->holds) + map_bytes(&mover->ids) +
 	       map_bytes(&mover->names) + map_bytes(&mover->targets);
 }
 
@@ -117,7 +117,7 @@ uint32_t mover_begin(struct mover *mover, enum ticket_kind kind, uint64_t reques
 	KVS_ASSERT_CMP(slot, !=, SLOT_NONE);
 	mover->tickets[slot] = (struct mover_ticket){ .kind = kind, .request = request };
 	list_init(&mover->tickets[slot].rows);
-	*(is_load ? &mover->loading : &mover->saving_tickets) += 1;
+	*(is_load ? &mover->loading_tickets : &mover->saving_tickets) += 1;
 	return slot;
 }
 
@@ -125,7 +125,7 @@ static void release(struct mover *mover, uint32_t slot)
 {
 	const bool is_load = ticket_is_load(mover->tickets[slot].kind);
 
-	*(is_load ? &mover->loading : &mover->saving_tickets) -= 1;
+	*(is_load ? &mover->loading_tickets : &mover->saving_tickets) -= 1;
 	slots_release(&mover->slots, slot);
 }
 
@@ -188,8 +188,8 @@ static uint64_t copy_moves(struct mover *mover, enum ticket_kind kind, uint64_t 
 
 bool mover_can_stash(const struct mover *mover, uint32_t row_count)
 {
-	return mover->saving_tickets < mover->save_tickets &&
-	       row_count <= mover->save_rows - mover->saving_rows;
+	return mover->saving_tickets < mover->save_ticket_max &&
+	       row_count <= mover->save_row_max - mover->saving_rows;
 }
 
 uint64_t mover_stash(struct mover *mover, uint64_t request, const struct cache_move *moves,
@@ -202,7 +202,7 @@ uint64_t mover_stash(struct mover *mover, uint64_t request, const struct cache_m
 
 bool mover_can_load(const struct mover *mover)
 {
-	return mover->loading < mover->load_tickets;
+	return mover->loading_tickets < mover->load_ticket_max;
 }
 
 uint64_t mover_load(struct mover *mover, uint64_t request, const struct cache_move *moves,

@@ -73,8 +73,8 @@ struct mover_ticket {
 };
 
 struct mover_counts {
-	uint64_t tickets[TICKET_KINDS];
-	uint64_t rows[TICKET_KINDS];
+	uint64_t tickets[TICKET_KINDS]; /* that got an id */
+	uint64_t rows[TICKET_KINDS];    /* of them */
 	uint64_t published;  /* rows of saves acknowledged */
 	uint64_t on_host;    /* candidates dropped: Host has the name */
 	uint64_t in_flight;  /* dropped: the name is in a ticket already, of this drain or an earlier one */
@@ -94,20 +94,20 @@ struct mover {
 	struct list          free;
 	struct map           names;      /* of rows of saves: what is in flight */
 	struct map           targets;    /* of rows of loads */
-	struct cache_hold   *holds;      /* [save_rows] */
+	struct cache_hold   *holds;      /* [save_row_max] */
 	uint64_t             last_id;
-	uint32_t             row_count;
-	uint32_t             save_tickets, save_rows, load_tickets; /* limits */
-	uint32_t             saving_tickets, saving_rows, loading;  /* in use; STASH counts as a save */
+	uint32_t             save_ticket_max, save_row_max, load_ticket_max; /* of the options */
+	uint32_t             row_max;    /* save_row_max, and one for each block of Device */
+	uint32_t             saving_tickets, saving_rows, loading_tickets;   /* in use */
 	struct mover_counts  counts;
 };
 
 struct mover_options {
 	struct cache      *cache;
-	struct candidates *candidates;   /* NULL: none */
-	uint32_t           save_tickets; /* saves and stashes in flight together, 1 or more */
-	uint32_t           save_rows;    /* rows of them together, 1 or more */
-	uint32_t           load_tickets; /* 1 or more */
+	struct candidates *candidates;      /* NULL: none */
+	uint32_t           save_ticket_max; /* saves and stashes in flight together, 1 or more */
+	uint32_t           save_row_max;    /* rows of them together, 1 or more */
+	uint32_t           load_ticket_max; /* loads of both kinds in flight together, 1 or more */
 };
 
 /* Errors: KVS_E_INVALID  a limit of 0, or more than 32 bits of rows; -ENOMEM. */
@@ -184,7 +184,7 @@ static inline uint32_t mover_saving(const struct mover *mover)
 
 static inline uint32_t mover_loading(const struct mover *mover)
 {
-	return mover->loading;
+	return mover->loading_tickets;
 }
 
 /*

@@ -54,7 +54,7 @@ static void audit_ticket(const struct mover *mover, const struct mover_ticket *t
 {
 	uint32_t row;
 
-	list_audit(&ticket->rows, mover->links, mover->row_count);
+	list_audit(&ticket->rows, mover->links, mover->row_max);
 	KVS_ASSERT_CMP(ticket->rows.count, >, 0);
 	KVS_ASSERT_CMP(ticket->id, >, 0);
 	KVS_ASSERT_CMP(ticket->id, <=, mover->last_id);
@@ -73,17 +73,17 @@ void mover_audit(const struct mover *mover)
 	map_audit(&mover->ids);
 	map_audit(&mover->names);
 	map_audit(&mover->targets);
-	list_audit(&mover->free, mover->links, mover->row_count);
+	list_audit(&mover->free, mover->links, mover->row_max);
 	SLOTS_EACH(&mover->slots, slot)
 		audit_ticket(mover, &mover->tickets[slot], &tally);
-	KVS_ASSERT_CMP(tally.rows + mover->free.count, ==, mover->row_count);
+	KVS_ASSERT_CMP(tally.rows + mover->free.count, ==, mover->row_max);
 	KVS_ASSERT_CMP(tally.saved_names, ==, mover->names.count);
 	KVS_ASSERT_CMP(tally.targets, ==, mover->targets.count);
 	KVS_ASSERT_CMP(tally.saving_rows, ==, mover->saving_rows);
 	KVS_ASSERT_CMP(tally.saving, ==, mover->saving_tickets);
-	KVS_ASSERT_CMP(tally.loading, ==, mover->loading);
+	KVS_ASSERT_CMP(tally.loading, ==, mover->loading_tickets);
 	KVS_ASSERT_CMP(mover->ids.count, ==, mover->slots.busy_count);
-	KVS_ASSERT_CMP(mover->saving_tickets, <=, mover->save_tickets);
-	KVS_ASSERT_CMP(mover->saving_rows, <=, mover->save_rows);
-	KVS_ASSERT_CMP(mover->loading, <=, mover->load_tickets);
+	KVS_ASSERT_CMP(mover->saving_tickets, <=, mover->save_ticket_max);
+	KVS_ASSERT_CMP(mover->saving_rows, <=, mover->save_row_max);
+	KVS_ASSERT_CMP(mover->loading_tickets, <=, mover->load_ticket_max);
 }

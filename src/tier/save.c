@@ -35,7 +35,7 @@ static bool take(struct save *save, const struct candidate *candidate)
 		mover->counts.gone++;
 		return true;
 	}
-	if (mover->saving_rows == mover->save_rows || (save->full >> group) & 1)
+	if (mover->saving_rows == mover->save_row_max || (save->full >> group) & 1)
 		return false;
 	row.target = cache_host_acquire(mover->cache, group);
 	if (row.target == BLOCK_NULL) {

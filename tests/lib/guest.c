@@ -201,7 +201,7 @@ static int admit_waiting(struct yard *yard, struct guest *guest, uint32_t budget
 	struct cache_probe  probe;
 	uint64_t            computed;
 
-	if (yard->mover.load_tickets - mover_loading(&yard->mover) < 2)
+	if (yard->mover.load_ticket_max - mover_loading(&yard->mover) < 2)
 		return KVS_E_BUSY;
 	if (guest->snapshot != SLOT_NONE && !snapshot_is_ready(&yard->snapshots, guest->snapshot))
 		return KVS_E_BUSY;

@@ -24,9 +24,9 @@ struct quay *quay_new(const struct quay_spec *spec)
 					 .device_parents = spec->device_parents,
 					 .host_parents = spec->host_parents,
 					 .prompt_pages = QUAY_PAGES };
-	struct mover_options mover = { .save_tickets = or_default(spec->save_tickets, 4),
-				       .save_rows = or_default(spec->save_rows, 64),
-				       .load_tickets = or_default(spec->load_tickets, 4) };
+	struct mover_options mover = { .save_ticket_max = or_default(spec->save_ticket_max, 4),
+				       .save_row_max = or_default(spec->save_row_max, 64),
+				       .load_ticket_max = or_default(spec->load_ticket_max, 4) };
 
 	KVS_ASSERT(quay);
 	quay->spec = *spec;

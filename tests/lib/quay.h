@@ -31,13 +31,13 @@ struct quay_spec {
 	uint32_t                 prefix_tokens;
 	uint32_t                 device_parents;
 	uint32_t                 host_parents;
-	uint32_t                 candidates;   /* 0: 64, and so for all below */
-	uint32_t                 save_tickets; /* 4 */
-	uint32_t                 save_rows;    /* 64 */
-	uint32_t                 load_tickets; /* 4 */
-	uint32_t                 snapshots;    /* 2 */
-	uint32_t                 image_blocks; /* 32 */
-	bool                     quiet;        /* Device's new cells become no candidates */
+	uint32_t                 candidates;      /* 0: 64, and so for all below */
+	uint32_t                 save_ticket_max; /* 4 */
+	uint32_t                 save_row_max;    /* 64 */
+	uint32_t                 load_ticket_max; /* 4 */
+	uint32_t                 snapshots;       /* 2 */
+	uint32_t                 image_blocks;    /* 32 */
+	bool                     quiet;           /* Device's new cells become no candidates */
 };
 
 /* A page that some request has: what its blocks must hold. */

@@ -107,7 +107,8 @@ struct yard *yard_open(const struct yard_spec *spec, struct yard_counts *counts)
 					       .host_parents = spec->host_parents,
 					       .prompt_pages = spec->prompt_pages,
 					       .sink = { inserted, removed, yard } };
-	struct mover_options mover = { .save_tickets = 6, .save_rows = 96, .load_tickets = 6 };
+	struct mover_options mover = { .save_ticket_max = 6, .save_row_max = 96,
+				       .load_ticket_max = 6 };
 
 	KVS_ASSERT(yard);
 	KVS_ASSERT_CMP(spec->device_parents, <=, YARD_PARENTS);

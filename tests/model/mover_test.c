@@ -34,8 +34,8 @@ static const struct group_spec groups[] = {
 
 static const struct quay_spec spec = { .groups = groups, .group_count = ARRAY_COUNT(groups),
 				      .prefix_tokens = 4, .device_parents = 26, .host_parents = 12,
-				      .candidates = QUEUE, .save_tickets = 3, .save_rows = 14,
-				      .load_tickets = 2, .snapshots = 2, .image_blocks = 14 };
+				      .candidates = QUEUE, .save_ticket_max = 3, .save_row_max = 14,
+				      .load_ticket_max = 2, .snapshots = 2, .image_blocks = 14 };
 
 enum phase { IDLE, RUNNING, RETRACTED };
 
@@ -356,7 +356,7 @@ static void recover(struct world *world, struct actor *actor)
 	const uint32_t             end = (uint32_t)before.computed;
 	uint64_t                   tokens, id = 0;
 
-	if (world->quay->mover.load_tickets - mover_loading(&world->quay->mover) < 2)
+	if (world->quay->mover.load_ticket_max - mover_loading(&world->quay->mover) < 2)
 		return;
 	quay_prompt(world->quay, request, before.id, before.tokens[0], TOKENS);
 	request->computed = end;

@@ -227,8 +227,8 @@ static void candidates_wait_for_tickets_and_rows(void **state)
 
 	(void)state;
 	spec.host_parents = 32;
-	spec.save_tickets = 2;
-	spec.save_rows = 5;
+	spec.save_ticket_max = 2;
+	spec.save_row_max = 5;
 	quay = quay_new(&spec);
 	publish_prompt(quay, 1, 4);
 	first = mover_drain(&quay->mover);
@@ -632,8 +632,8 @@ static void the_copies_of_a_tail_ride_in_the_load(void **state)
 static void limits_are_checked_at_open(void **state)
 {
 	struct quay *const         quay = quay_new(&streaming);
-	const struct mover_options good = { .cache = quay->cache, .save_tickets = 1, .save_rows = 1,
-					    .load_tickets = 1 };
+	const struct mover_options good = { .cache = quay->cache, .save_ticket_max = 1,
+					    .save_row_max = 1, .load_ticket_max = 1 };
 	struct mover_options       options;
 	struct mover               mover;
 	struct candidates          candidates;
@@ -645,15 +645,15 @@ static void limits_are_checked_at_open(void **state)
 	assert_int_equal(mover_drain(&mover), 0);
 	mover_close(&mover);
 	options = good;
-	options.save_tickets = 0;
+	options.save_ticket_max = 0;
 	assert_int_equal(mover_open(&mover, &options, &err), KVS_E_INVALID);
 	assert_string_equal(err.message,
-			    "save_tickets, save_rows, load_tickets: 0, 1, 1, each must be at least 1");
+			    "save_ticket_max, save_row_max, load_ticket_max: 0, 1, 1, each must be at least 1");
 	options = good;
-	options.save_rows = UINT32_MAX;
+	options.save_row_max = UINT32_MAX;
 	assert_int_equal(mover_open(&mover, &options, &err), KVS_E_INVALID);
 	options = good;
-	options.load_tickets = UINT32_MAX;
+	options.load_ticket_max = UINT32_MAX;
 	assert_int_equal(mover_open(&mover, &options, &err), KVS_E_INVALID);
 	mover_close(&mover);
 	assert_int_equal(candidates_open(&candidates, 0, &err), KVS_E_INVALID);
@@ -673,7 +673,7 @@ static void load_too_many(void *arg)
 	struct quay *const      quay = arg;
 
 	while (mover_can_load(&quay->mover))
-		quay->mover.loading++;
+		quay->mover.loading_tickets++;
 	mover_load(&quay->mover, 0, &move, 1);
 }
 

@@ -491,7 +491,7 @@ static void a_refused_restore_changes_nothing(void **state)
 	uint32_t            kept;
 
 	(void)state;
-	spec.load_tickets = 1;
+	spec.load_ticket_max = 1;
 	quay = quay_new(&spec);
 	quay_prompt(quay, &request, 1, 1, 40);
 	run_past(quay, &request, 16, 21);
