@@ -112,7 +112,7 @@ uint32_t mover_begin(struct mover *mover, enum ticket_kind kind, uint64_t reques
 	const bool     is_load = ticket_is_load(kind);
 	const uint32_t slot = slots_acquire(&mover->slots);
 
-	KVS_ASSERT(is_load ? mover_can_load(mover) : mover_can_stash(mover, 0));
+	KVS_ASSERT(is_load ? mover_can_load(mover) : mover_can_save(mover));
 	/* A slot for each ticket of either kind. */
 	KVS_ASSERT_CMP(slot, !=, SLOT_NONE);
 	mover->tickets[slot] = (struct mover_ticket){ .kind = kind, .request = request };
@@ -186,10 +186,14 @@ static uint64_t copy_moves(struct mover *mover, enum ticket_kind kind, uint64_t 
 	return mover_commit(mover, slot);
 }
 
+bool mover_can_save(const struct mover *mover)
+{
+	return mover->saving_tickets < mover->save_ticket_max;
+}
+
 bool mover_can_stash(const struct mover *mover, uint32_t row_count)
 {
-	return mover->saving_tickets < mover->save_ticket_max &&
-	       row_count <= mover->save_row_max - mover->saving_rows;
+	return mover_can_save(mover) && row_count <= mover->save_row_max - mover->saving_rows;
 }
 
 uint64_t mover_stash(struct mover *mover, uint64_t request, const struct cache_move *moves,

@@ -80,6 +80,7 @@ struct mover_counts {
 	uint64_t in_flight;  /* dropped: the name is in a ticket already, of this drain or an earlier one */
 	uint64_t gone;       /* dropped: Device no longer has the name */
 	uint64_t waited;     /* times that a candidate stayed queued for want of a place, a row or a ticket */
+	uint64_t unsaved;    /* cells of prefixes that would have waited, and there is no queue */
 	uint64_t ignored;    /* completions */
 };
 
@@ -125,12 +126,14 @@ uint64_t mover_drain(struct mover *mover);
 
 /*
  * The same at once for every cell of these pages that Device has, group by group, past the queue.  Those
- * without a place become candidates, where there is a queue.
+ * without a place become candidates; without a queue they are unsaved, and counted.
  */
 uint64_t mover_save_prefix(struct mover *mover, const struct kvs_namespace *space,
 			   const struct prefix_hash *hashes, uint32_t page_count);
 
-/* Room for a stash of so many rows. */
+/* A ticket for a save or a stash is free; a save whose rows do not all fit takes those that do. */
+bool mover_can_save(const struct mover *mover);
+/* That, and so many rows: a stash has all of its rows or is none. */
 bool mover_can_stash(const struct mover *mover, uint32_t row_count);
 /*
  * Copy Device blocks (source) to private Host blocks (target); row_count is 1 or more.  Takes over a

@@ -11,30 +11,35 @@ struct save {
 	uint64_t      full; /* groups for which Host has no place: none comes back while this lasts */
 };
 
-/* True when the name is done with, in the ticket or not worth it; false when it must wait. */
+/* There is nothing to copy: Host has the name, or will have it, or Device lost it. */
+static bool is_settled(struct mover *mover, const struct candidate *candidate)
+{
+	const struct cell_name name = candidate_name(candidate);
+	const uint64_t         hash = map_hash(&mover->names, candidate);
+
+	if (cache_find(mover->cache, STRATUM_HOST, &name) != BLOCK_NULL)
+		mover->counts.on_host++;
+	else if (map_find(&mover->names, hash, candidate) != SLOT_NONE)
+		mover->counts.in_flight++;
+	else if (cache_find(mover->cache, STRATUM_DEVICE, &name) == BLOCK_NULL)
+		mover->counts.gone++;
+	else
+		return false;
+	return true;
+}
+
+/* Make a row of a name that is not settled; false when it must wait. */
 static bool take(struct save *save, const struct candidate *candidate)
 {
 	struct mover *const    mover = save->mover;
 	const struct cell_name name = candidate_name(candidate);
 	const uint32_t         group = candidate->group;
 	struct mover_row       row = { .name = *candidate, .group = group,
+				       .source = cache_find(mover->cache, STRATUM_DEVICE, &name),
 				       .path = COPY_DEVICE_TO_HOST,
 				       .tokens = cache_groups(mover->cache)->group[group].spec.block_tokens };
 	struct cell_view       view;
 
-	if (cache_find(mover->cache, STRATUM_HOST, &name) != BLOCK_NULL) {
-		mover->counts.on_host++;
-		return true;
-	}
-	if (map_find(&mover->names, map_hash(&mover->names, candidate), candidate) != SLOT_NONE) {
-		mover->counts.in_flight++;
-		return true;
-	}
-	row.source = cache_find(mover->cache, STRATUM_DEVICE, &name);
-	if (row.source == BLOCK_NULL) {
-		mover->counts.gone++;
-		return true;
-	}
 	if (mover->saving_rows == mover->save_row_max || (save->full >> group) & 1)
 		return false;
 	row.target = cache_host_acquire(mover->cache, group);
@@ -57,19 +62,29 @@ uint64_t mover_drain(struct mover *mover)
 
 	if (left == 0 || !cache_pool(mover->cache, STRATUM_HOST))
 		return 0;
-	if (!mover_can_stash(mover, 0)) {
+	if (!mover_can_save(mover)) {
 		mover->counts.waited += left;
 		return 0;
 	}
 	save.slot = mover_begin(mover, TICKET_SAVE, 0);
 	for (; left > 0; left--) {
 		KVS_ASSERT(candidates_pop(mover->candidates, &candidate));
-		if (take(&save, &candidate))
+		if (is_settled(mover, &candidate) || take(&save, &candidate))
 			continue;
 		candidates_put_back(mover->candidates, &candidate);
 		mover->counts.waited++;
 	}
 	return mover_commit(mover, save.slot);
+}
+
+static void put_off(struct mover *mover, const struct cell_name *name)
+{
+	if (!mover->candidates) {
+		mover->counts.unsaved++;
+		return;
+	}
+	mover->counts.waited++;
+	candidates_push(mover->candidates, name);
 }
 
 /* The cells of a page's group, of those that Device has: into the ticket, else into the queue. */
@@ -90,11 +105,10 @@ static void take_or_queue(struct save *save, const struct kvs_namespace *space,
 
 		if (pages_block(pages, cell, STRATUM_DEVICE) == BLOCK_NULL)
 			continue;
-		if (save->slot != SLOT_NONE && take(save, &candidate))
+		if (is_settled(mover, &candidate))
 			continue;
-		mover->counts.waited++;
-		if (mover->candidates)
-			candidates_push(mover->candidates, &name);
+		if (save->slot == SLOT_NONE || !take(save, &candidate))
+			put_off(mover, &name);
 	}
 }
 
@@ -106,7 +120,7 @@ uint64_t mover_save_prefix(struct mover *mover, const struct kvs_namespace *spac
 
 	if (!cache_pool(mover->cache, STRATUM_HOST))
 		return 0;
-	if (mover_can_stash(mover, 0))
+	if (mover_can_save(mover))
 		save.slot = mover_begin(mover, TICKET_SAVE, 0);
 	for (group = 0; group < cache_groups(mover->cache)->count; group++) {
 		for (page = 0; page < page_count; page++)

@@ -234,10 +234,14 @@ static void candidates_wait_for_tickets_and_rows(void **state)
 	first = mover_drain(&quay->mover);
 	assert_int_equal(quay_rows(quay, first), 4);
 	publish_prompt(quay, 101, 4);
+	assert_true(mover_can_save(&quay->mover));
+	assert_true(mover_can_stash(&quay->mover, 1));
+	assert_false(mover_can_stash(&quay->mover, 2));
 	second = mover_drain(&quay->mover);
 	assert_int_equal(quay_rows(quay, second), 1);
 	assert_int_equal(mover_drain(&quay->mover), 0);
 	assert_int_equal(candidates_count(&quay->candidates), 3);
+	assert_false(mover_can_save(&quay->mover));
 	assert_false(mover_can_stash(&quay->mover, 0));
 	assert_true(quay_done(quay, first));
 	first = mover_drain(&quay->mover);
@@ -420,9 +424,46 @@ static void a_prefix_is_saved_past_the_queue_and_the_rest_of_it_waits(void **sta
 	id = mover_save_prefix(&quay->mover, &quay->space, request.hashes, 4);
 	assert_int_equal(quay_rows(quay, id), 5);
 	assert_int_equal(candidates_count(&quay->candidates), 1);
+	assert_int_equal(quay->mover.counts.waited, 1);
+	assert_int_equal(quay->mover.counts.unsaved, 0);
 	assert_true(quay_done(quay, id));
 	assert_int_equal(quay_cached(quay, STRATUM_HOST), 5);
 	quay_check(quay);
+	quay_free(quay);
+}
+
+/* A cell for which there is no place, or no ticket; those that are under way are no loss. */
+static void without_a_queue_what_a_prefix_cannot_save_is_counted(void **state)
+{
+	struct quay_spec     spec = streaming;
+	struct mover_options options = { .save_ticket_max = 1, .save_row_max = 8,
+					 .load_ticket_max = 1 };
+	struct quay_request  request;
+	struct mover         mover;
+	struct quay         *quay;
+	uint64_t             id;
+
+	(void)state;
+	spec.quiet = true;
+	spec.host_parents = 5;
+	quay = quay_new(&spec);
+	options.cache = quay->cache;
+	assert_int_equal(mover_open(&mover, &options, NULL), 0);
+	publish_prompt(quay, 1, 8);
+	quay_prompt(quay, &request, 1, 1, 8);
+	id = mover_save_prefix(&mover, &quay->space, request.hashes, 4);
+	assert_int_equal(mover_find(&mover, id)->rows.count, 5);
+	assert_int_equal(mover.counts.unsaved, 1);
+	assert_int_equal(mover_save_prefix(&mover, &quay->space, request.hashes, 4), 0);
+	assert_int_equal(mover.counts.in_flight, 5);
+	assert_int_equal(mover.counts.unsaved, 1 + 1);
+	assert_int_equal(mover.counts.waited, 0);
+	assert_true(mover_done(&mover, id));
+	assert_int_equal(mover_save_prefix(&mover, &quay->space, request.hashes, 3), 0);
+	assert_int_equal(mover.counts.on_host, 4);
+	assert_int_equal(mover.counts.unsaved, 1 + 1);
+	mover_audit(&mover);
+	mover_close(&mover);
 	quay_free(quay);
 }
 
@@ -710,6 +751,7 @@ int main(void)
 		cmocka_unit_test(the_sources_of_saves_are_room_that_will_come),
 		cmocka_unit_test(without_a_host_nothing_is_saved),
 		cmocka_unit_test(a_prefix_is_saved_past_the_queue_and_the_rest_of_it_waits),
+		cmocka_unit_test(without_a_queue_what_a_prefix_cannot_save_is_counted),
 		cmocka_unit_test(a_host_hit_is_loaded_group_by_group),
 		cmocka_unit_test(what_a_load_brought_is_no_news_for_host),
 		cmocka_unit_test(A1_12_whoever_reads_a_loaded_block_is_behind_its_fence),
