@@ -4,14 +4,19 @@
 
 #include <errno.h>
 
+#include "tier/parts.h"
+
 int candidates_open(struct candidates *candidates, uint32_t capacity, struct kvs_error *err)
 {
+	int rc;
+
 	*candidates = (struct candidates){ 0 };
-	if (capacity == 0)
-		return err_set(err, KVS_E_INVALID, "save candidates: 0, must be at least 1");
-	if (ring_open(&candidates->ring, capacity, sizeof(struct candidate)) < 0)
-		return err_set(err, -ENOMEM, "no memory for %u save candidates", capacity);
-	return 0;
+	rc = limit_check("capacity", capacity, UINT32_MAX, err);
+	if (rc == 0 && ring_open(&candidates->ring, capacity, sizeof(struct candidate)) < 0) {
+		candidates_close(candidates);
+		return err_set(err, -ENOMEM, "capacity: %u, no memory for so many names", capacity);
+	}
+	return rc;
 }
 
 void candidates_close(struct candidates *candidates)

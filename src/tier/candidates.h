@@ -35,7 +35,7 @@ struct candidates {
 	uint64_t    cleared;
 };
 
-/* Errors: KVS_E_INVALID  capacity 0; -ENOMEM. */
+/* Errors: KVS_E_INVALID  capacity out of range; -ENOMEM.  The sentence names the field. */
 int  candidates_open(struct candidates *candidates, uint32_t capacity, struct kvs_error *err);
 void candidates_close(struct candidates *candidates); /* accepts a zeroed one */
 

@@ -6,17 +6,21 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "tier/parts.h"
+
 /* What makes two rows the same: the first words of a row. */
 static_assert(offsetof(struct copy, tokens) == 4 * sizeof(uint32_t), "the key is the front of a row");
 
 int copies_open(struct copies *copies, uint32_t ticket_max, uint32_t row_max, struct kvs_error *err)
 {
+	int rc = limit_check("ticket_max", ticket_max, INT32_MAX, err);
+
+	*copies = (struct copies){ 0 };
+	if (rc == 0)
+		rc = limit_check("row_max", row_max, INT32_MAX, err);
+	if (rc < 0)
+		return rc;
 	*copies = (struct copies){ .ticket_max = ticket_max, .row_max = row_max };
-	if (ticket_max == 0 || ticket_max > INT32_MAX || row_max == 0 || row_max > INT32_MAX) {
-		return err_set(err, KVS_E_INVALID,
-			       "copies of a plan: %u tickets, %u rows, must be 1 to %d", ticket_max,
-			       row_max, INT32_MAX);
-	}
 	copies->tickets = calloc(ticket_max, sizeof(*copies->tickets));
 	copies->first_row = calloc(ticket_max, sizeof(*copies->first_row));
 	copies->rows = calloc(row_max, sizeof(*copies->rows));
@@ -25,7 +29,8 @@ int copies_open(struct copies *copies, uint32_t ticket_max, uint32_t row_max, st
 		     offsetof(struct copy, tokens)) == 0)
 		return 0;
 	copies_close(copies);
-	return err_set(err, -ENOMEM, "no memory for %u copies of a plan", row_max);
+	return err_set(err, -ENOMEM, "row_max: %u, no memory for so many rows of %u tickets",
+		       row_max, ticket_max);
 }
 
 void copies_close(struct copies *copies)

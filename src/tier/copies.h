@@ -35,7 +35,7 @@ struct copies {
 	uint64_t     repeated;  /* rows that were there already */
 };
 
-/* Errors: KVS_E_INVALID  a limit of 0; -ENOMEM. */
+/* Errors: KVS_E_INVALID  a limit out of range; -ENOMEM.  The sentence names the field. */
 int  copies_open(struct copies *copies, uint32_t ticket_max, uint32_t row_max,
 		 struct kvs_error *err);
 void copies_close(struct copies *copies); /* accepts a zeroed one */

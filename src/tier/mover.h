@@ -111,7 +111,7 @@ struct mover_options {
 	uint32_t           load_ticket_max; /* loads of both kinds in flight together, 1 or more */
 };
 
-/* Errors: KVS_E_INVALID  a limit of 0, or more than 32 bits of rows; -ENOMEM. */
+/* Errors: KVS_E_INVALID  a limit out of range; -ENOMEM.  The sentence names the field. */
 int    mover_open(struct mover *mover, const struct mover_options *options, struct kvs_error *err);
 void   mover_close(struct mover *mover); /* accepts a zeroed one; asserts that nothing is in flight */
 size_t mover_bytes(const struct mover *mover);

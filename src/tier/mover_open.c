@@ -5,30 +5,38 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static int check(const struct mover_options *options, uint64_t *ret_rows, struct kvs_error *err)
+#include "tier/parts.h"
+
+/* Blocks that Device can have at once: each may be the target of one row. */
+static uint64_t device_blocks(const struct cache *cache)
 {
-	const struct groups *const groups = cache_groups(options->cache);
+	const struct groups *const groups = cache_groups(cache);
 	uint32_t                   packing = 1;
 	uint32_t                   g;
 
-	if (options->save_ticket_max == 0 || options->save_row_max == 0 || options->load_ticket_max == 0) {
-		return err_set(err, KVS_E_INVALID,
-			       "save_ticket_max, save_row_max, load_ticket_max: %u, %u, %u, each must be at least 1",
-			       options->save_ticket_max, options->save_row_max, options->load_ticket_max);
-	}
 	for (g = 0; g < groups->count; g++) {
 		if (groups->group[g].spec.packing > packing)
 			packing = groups->group[g].spec.packing;
 	}
-	*ret_rows = (uint64_t)cache_total(options->cache, STRATUM_DEVICE) * packing +
-		    options->save_row_max;
-	if (*ret_rows >= INT32_MAX ||
-	    (uint64_t)options->save_ticket_max + options->load_ticket_max >= INT32_MAX) {
+	return (uint64_t)cache_total(cache, STRATUM_DEVICE) * packing;
+}
+
+static int check(const struct mover_options *options, struct kvs_error *err)
+{
+	const uint64_t blocks = device_blocks(options->cache);
+	int            rc;
+
+	rc = limit_check("save_ticket_max", options->save_ticket_max, INT32_MAX / 2, err);
+	if (rc == 0)
+		rc = limit_check("save_row_max", options->save_row_max, INT32_MAX, err);
+	if (rc == 0)
+		rc = limit_check("load_ticket_max", options->load_ticket_max, INT32_MAX / 2, err);
+	if (rc == 0 && options->save_row_max + blocks > INT32_MAX) {
 		return err_set(err, KVS_E_INVALID,
-			       "save_row_max, save_ticket_max, load_ticket_max: %u, %u, %u, too many to number",
-			       options->save_row_max, options->save_ticket_max, options->load_ticket_max);
+			       "save_row_max: %u, and %llu blocks of Device, must be at most %d",
+			       options->save_row_max, (unsigned long long)blocks, INT32_MAX);
 	}
-	return 0;
+	return rc;
 }
 
 static int open_tables(struct mover *mover, uint32_t ticket_count)
@@ -60,22 +68,22 @@ static int open_tables(struct mover *mover, uint32_t ticket_count)
 
 int mover_open(struct mover *mover, const struct mover_options *options, struct kvs_error *err)
 {
-	uint64_t rows = 0;
-	int      rc;
+	const int rc = check(options, err);
 
-	*mover = (struct mover){ .cache = options->cache, .candidates = options->candidates,
-				 .save_ticket_max = options->save_ticket_max,
-				 .save_row_max = options->save_row_max,
-				 .load_ticket_max = options->load_ticket_max };
-	rc = check(options, &rows, err);
+	*mover = (struct mover){ 0 };
 	if (rc < 0)
 		return rc;
-	mover->row_max = (uint32_t)rows;
+	*mover = (struct mover){
+		.cache = options->cache, .candidates = options->candidates,
+		.save_ticket_max = options->save_ticket_max, .save_row_max = options->save_row_max,
+		.load_ticket_max = options->load_ticket_max,
+		.row_max = options->save_row_max + (uint32_t)device_blocks(options->cache)
+	};
 	if (open_tables(mover, options->save_ticket_max + options->load_ticket_max) == 0)
 		return 0;
 	mover_close(mover);
-	return err_set(err, -ENOMEM, "no memory for copy tickets of %llu rows",
-		       (unsigned long long)rows);
+	return err_set(err, -ENOMEM, "save_row_max: %u, no memory for these and the rows of loads",
+		       options->save_row_max);
 }
 
 void mover_close(struct mover *mover)

@@ -1,9 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between the files of the mover: how a ticket comes to be.  Private to the room. */
+/* Between the files of the room: limits that a caller gives, and how a ticket comes to be. */
 #ifndef TIER_PARTS_H
 #define TIER_PARTS_H
 
 #include "tier/mover.h"
+
+/* Errors: KVS_E_INVALID, unless the limit is from 1 to max. */
+static inline int limit_check(const char *field, uint32_t limit, uint32_t max,
+			      struct kvs_error *err)
+{
+	if (limit == 0 || limit > max)
+		return err_set(err, KVS_E_INVALID, "%s: %u, must be 1 to %u", field, limit, max);
+	return 0;
+}
 
 /* The slot of a ticket without rows; asserts that one of its kind is free. */
 uint32_t mover_begin(struct mover *mover, enum ticket_kind kind, uint64_t request);

@@ -9,27 +9,41 @@
 #include <stdlib.h>
 
 #include "match/joint.h"
+#include "tier/parts.h"
+
+/* Blocks of all images together are numbered. */
+static int check_limits(uint32_t snapshot_max, uint32_t block_max, struct kvs_error *err)
+{
+	int rc = limit_check("block_max", block_max, INT32_MAX, err);
+
+	if (rc == 0)
+		rc = limit_check("snapshot_max", snapshot_max, INT32_MAX, err);
+	if (rc == 0 && snapshot_max > INT32_MAX / block_max) {
+		return err_set(err, KVS_E_INVALID,
+			       "snapshot_max: %u, with block_max %u must be at most %u",
+			       snapshot_max, block_max, INT32_MAX / block_max);
+	}
+	return rc;
+}
 
 int snapshots_open(struct snapshots *snapshots, struct mover *mover, uint32_t snapshot_max,
 		   uint32_t block_max, struct kvs_error *err)
 {
-	const uint64_t block_count = (uint64_t)snapshot_max * block_max;
+	const int rc = check_limits(snapshot_max, block_max, err);
 
+	*snapshots = (struct snapshots){ 0 };
+	if (rc < 0)
+		return rc;
 	*snapshots = (struct snapshots){ .cache = mover->cache, .mover = mover,
 					 .block_max = block_max };
-	if (block_count == 0 || block_count > INT32_MAX) {
-		return err_set(err, KVS_E_INVALID,
-			       "retraction snapshots: %u of %u blocks, must be 1 to %d in all",
-			       snapshot_max, block_max, INT32_MAX);
-	}
 	snapshots->items = calloc(snapshot_max, sizeof(*snapshots->items));
-	snapshots->blocks = calloc(block_count, sizeof(*snapshots->blocks));
+	snapshots->blocks = calloc((size_t)snapshot_max * block_max, sizeof(*snapshots->blocks));
 	snapshots->moves = calloc(block_max, sizeof(*snapshots->moves));
 	if (snapshots->items && snapshots->blocks && snapshots->moves &&
 	    slots_open(&snapshots->slots, snapshot_max) == 0)
 		return 0;
 	snapshots_close(snapshots);
-	return err_set(err, -ENOMEM, "no memory for %u retraction snapshots of %u blocks",
+	return err_set(err, -ENOMEM, "snapshot_max: %u, no memory for so many images of %u blocks",
 		       snapshot_max, block_max);
 }
 
@@ -193,11 +207,12 @@ static int check(const struct snapshots *snapshots, const struct cache_completed
 	const uint64_t tokens = (uint64_t)completed->page_count * groups_of(snapshots)->prefix_tokens;
 
 	if (completed->computed > TOKENS_MAX) {
-		return err_set(err, KVS_E_INVALID, "computed: %llu tokens, at most %d",
+		return err_set(err, KVS_E_INVALID, "computed: %llu tokens, must be at most %d",
 			       (unsigned long long)completed->computed, TOKENS_MAX);
 	}
 	if (completed->computed < tokens) {
-		return err_set(err, KVS_E_INVALID, "computed: %llu tokens, %u pages hold %llu",
+		return err_set(err, KVS_E_INVALID,
+			       "computed: %llu tokens, must be at least those of %u pages, %llu",
 			       (unsigned long long)completed->computed, completed->page_count,
 			       (unsigned long long)tokens);
 	}

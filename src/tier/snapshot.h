@@ -61,7 +61,7 @@ struct snapshots {
 	struct snapshot_counts counts;
 };
 
-/* Errors: KVS_E_INVALID  a limit of 0, or together more blocks than 31 bits count; -ENOMEM. */
+/* Errors: KVS_E_INVALID  a limit out of range; -ENOMEM.  The sentence names the field. */
 int  snapshots_open(struct snapshots *snapshots, struct mover *mover, uint32_t snapshot_max,
 		    uint32_t block_max, struct kvs_error *err);
 void snapshots_close(struct snapshots *snapshots); /* accepts a zeroed one; asserts that it is empty */

@@ -116,8 +116,10 @@ int snapshot_restore(struct snapshots *snapshots, uint32_t snapshot, struct tabl
 	uint32_t                     count, i;
 	int                          rc;
 
-	if (!snapshot_is_ready(snapshots, snapshot))
-		return err_set(err, KVS_E_BUSY, "snapshot: its copies to Host are under way");
+	if (!snapshot_is_ready(snapshots, snapshot)) {
+		return err_set(err, KVS_E_BUSY, "snapshot: %u, its copies to Host are under way",
+			       snapshot);
+	}
 	if (snapshot_tokens(snapshots, snapshot, hit_tokens) != item->computed) {
 		return err_set(err, KVS_E_INVALID,
 			       "hit_tokens: %llu, must be a page boundary from %llu to %llu",
@@ -127,8 +129,10 @@ int snapshot_restore(struct snapshots *snapshots, uint32_t snapshot, struct tabl
 	rc = list_restore(snapshots, snapshot, tables, hit_tokens, &count, err);
 	if (rc < 0)
 		return rc;
-	if (count > 0 && !mover_can_load(snapshots->mover))
-		return err_set(err, KVS_E_FULL, "load tickets: all are in flight");
+	if (count > 0 && !mover_can_load(snapshots->mover)) {
+		return err_set(err, KVS_E_FULL, "load_ticket_max: %u, all are in flight",
+			       snapshots->mover->load_ticket_max);
+	}
 	/* The ticket has references of its own, as the stash had. */
 	for (i = 0; i < count; i++) {
 		cache_pin(snapshots->cache, STRATUM_HOST, snapshots->moves[i].group,

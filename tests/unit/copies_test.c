@@ -76,8 +76,7 @@ static void the_same_numbers_in_another_group_or_path_are_another_row(void **sta
 
 static void what_does_not_fit_changes_nothing(void **state)
 {
-	struct copies    copies;
-	struct kvs_error err;
+	struct copies copies;
 
 	(void)state;
 	assert_int_equal(copies_open(&copies, 1, 2, NULL), 0);
@@ -90,10 +89,25 @@ static void what_does_not_fit_changes_nothing(void **state)
 	assert_int_equal(copies.row_count, 2);
 	assert_int_equal(copies.ticket_count, 1);
 	copies_close(&copies);
-	assert_int_equal(copies_open(&copies, 0, 2, &err), KVS_E_INVALID);
-	assert_string_equal(err.message,
-			    "copies of a plan: 0 tickets, 2 rows, must be 1 to 2147483647");
+}
+
+static void expect_refused(uint32_t ticket_max, uint32_t row_max, const char *sentence)
+{
+	struct copies    copies;
+	struct kvs_error err;
+
+	assert_int_equal(copies_open(&copies, ticket_max, row_max, &err), KVS_E_INVALID);
+	assert_string_equal(err.message, sentence);
 	copies_close(&copies);
+}
+
+static void limits_of_a_plan_are_checked_at_open(void **state)
+{
+	(void)state;
+	expect_refused(0, 2, "ticket_max: 0, must be 1 to 2147483647");
+	expect_refused(1, 0, "row_max: 0, must be 1 to 2147483647");
+	expect_refused(UINT32_MAX, 2, "ticket_max: 4294967295, must be 1 to 2147483647");
+	expect_refused(1, UINT32_MAX, "row_max: 4294967295, must be 1 to 2147483647");
 }
 
 static void a_ticket_comes_whole_or_not_at_all(void **state)
@@ -138,6 +152,7 @@ int main(void)
 		cmocka_unit_test(equal_rows_of_a_plan_are_moved_once_and_the_first_ticket_has_them),
 		cmocka_unit_test(the_same_numbers_in_another_group_or_path_are_another_row),
 		cmocka_unit_test(what_does_not_fit_changes_nothing),
+		cmocka_unit_test(limits_of_a_plan_are_checked_at_open),
 		cmocka_unit_test(a_ticket_comes_whole_or_not_at_all),
 	};
 

@@ -670,35 +670,47 @@ static void the_copies_of_a_tail_ride_in_the_load(void **state)
 
 /* --- limits ----------------------------------------------------------------------------------- */
 
+static void expect_refused(const struct quay *quay, uint32_t save_tickets, uint32_t save_rows,
+			   uint32_t load_tickets, const char *sentence)
+{
+	const struct mover_options options = { .cache = quay->cache,
+					       .save_ticket_max = save_tickets,
+					       .save_row_max = save_rows,
+					       .load_ticket_max = load_tickets };
+	struct mover               mover;
+	struct kvs_error           err;
+
+	assert_int_equal(mover_open(&mover, &options, &err), KVS_E_INVALID);
+	assert_string_equal(err.message, sentence);
+	mover_close(&mover);
+}
+
 static void limits_are_checked_at_open(void **state)
 {
 	struct quay *const         quay = quay_new(&streaming);
-	const struct mover_options good = { .cache = quay->cache, .save_ticket_max = 1,
-					    .save_row_max = 1, .load_ticket_max = 1 };
-	struct mover_options       options;
+	const struct mover_options least = { .cache = quay->cache, .save_ticket_max = 1,
+					     .save_row_max = 1, .load_ticket_max = 1 };
 	struct mover               mover;
 	struct candidates          candidates;
 	struct kvs_error           err;
 
 	(void)state;
-	assert_int_equal(mover_open(&mover, &good, &err), 0);
+	assert_int_equal(mover_open(&mover, &least, &err), 0);
 	assert_true(mover_bytes(&mover) > 0);
 	assert_int_equal(mover_drain(&mover), 0);
 	mover_close(&mover);
-	options = good;
-	options.save_ticket_max = 0;
-	assert_int_equal(mover_open(&mover, &options, &err), KVS_E_INVALID);
-	assert_string_equal(err.message,
-			    "save_ticket_max, save_row_max, load_ticket_max: 0, 1, 1, each must be at least 1");
-	options = good;
-	options.save_row_max = UINT32_MAX;
-	assert_int_equal(mover_open(&mover, &options, &err), KVS_E_INVALID);
-	options = good;
-	options.load_ticket_max = UINT32_MAX;
-	assert_int_equal(mover_open(&mover, &options, &err), KVS_E_INVALID);
-	mover_close(&mover);
+	expect_refused(quay, 0, 1, 1, "save_ticket_max: 0, must be 1 to 1073741823");
+	expect_refused(quay, 1, 0, 1, "save_row_max: 0, must be 1 to 2147483647");
+	expect_refused(quay, 1, 1, 0, "load_ticket_max: 0, must be 1 to 1073741823");
+	expect_refused(quay, UINT32_MAX, 1, 1,
+		       "save_ticket_max: 4294967295, must be 1 to 1073741823");
+	expect_refused(quay, 1, UINT32_MAX, 1, "save_row_max: 4294967295, must be 1 to 2147483647");
+	expect_refused(quay, 1, 1, UINT32_MAX,
+		       "load_ticket_max: 4294967295, must be 1 to 1073741823");
+	expect_refused(quay, 1, INT32_MAX, 1,
+		       "save_row_max: 2147483647, and 63 blocks of Device, must be at most 2147483647");
 	assert_int_equal(candidates_open(&candidates, 0, &err), KVS_E_INVALID);
-	assert_string_equal(err.message, "save candidates: 0, must be at least 1");
+	assert_string_equal(err.message, "capacity: 0, must be 1 to 4294967295");
 	candidates_close(&candidates);
 	quay_free(quay);
 }

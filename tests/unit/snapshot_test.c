@@ -480,6 +480,21 @@ static void an_image_may_be_dropped_while_its_copies_are_under_way(void **state)
 	quay_free(quay);
 }
 
+/* A ticket of its own for the image's first block. */
+static uint64_t fill_from_image(struct quay *quay, uint32_t snapshot, uint32_t target)
+{
+	const struct snapshot_block *const block = snapshot_blocks(&quay->snapshots, snapshot);
+	const struct cache_move            move = { .group = block->group,
+						    .position = block->position,
+						    .source = block->block,
+						    .target = target,
+						    .from_host = true };
+
+	cache_pin(quay->cache, STRATUM_HOST, move.group, move.source);
+	cache_pin(quay->cache, STRATUM_DEVICE, move.group, move.target);
+	return mover_bring_back(&quay->mover, 1, &move, 1);
+}
+
 static void a_refused_restore_changes_nothing(void **state)
 {
 	struct quay_spec    spec = three_groups;
@@ -487,7 +502,7 @@ static void a_refused_restore_changes_nothing(void **state)
 	struct quay_request request, again;
 	struct retracted    retracted;
 	struct kvs_error    err;
-	uint64_t            id = 77;
+	uint64_t            filling, id = 77;
 	uint32_t            kept;
 
 	(void)state;
@@ -497,13 +512,14 @@ static void a_refused_restore_changes_nothing(void **state)
 	run_past(quay, &request, 16, 21);
 	retracted = retract(quay, &request);
 	assert_int_equal(restore(quay, &retracted, &request, 16, &id, &err), KVS_E_BUSY);
+	assert_string_equal(err.message, "snapshot: 0, its copies to Host are under way");
 	finish_copies(quay, &retracted);
 	assert_int_equal(restore(quay, &retracted, &request, 16, &id, &err), KVS_E_INVALID);
 	assert_string_equal(err.message, "group 0: position 8 has no block to restore into");
 	wipe_device(quay);
 	recover(quay, &request, 2, &again);
 	assert_int_equal(restore(quay, &retracted, &again, 16, &id, &err), KVS_E_FULL);
-	assert_string_equal(err.message, "load tickets: all are in flight");
+	assert_string_equal(err.message, "load_ticket_max: 1, all are in flight");
 	assert_true(quay_done(quay, again.load_ticket));
 	kept = again.slots[0][8];
 	again.slots[0][8] = again.slots[0][0];
@@ -511,6 +527,10 @@ static void a_refused_restore_changes_nothing(void **state)
 	assert_string_equal(err.message,
 			    "group 0: position 8 has a published block, an image needs a private one");
 	again.slots[0][8] = kept;
+	filling = fill_from_image(quay, retracted.snapshot, kept);
+	assert_int_equal(restore(quay, &retracted, &again, 16, &id, &err), KVS_E_INVALID);
+	assert_non_null(strstr(err.message, "position 8 is being filled by ticket 4"));
+	assert_true(quay_done(quay, filling));
 	assert_int_equal(id, 77);
 	quay_check(quay);
 	assert_int_equal(restore(quay, &retracted, &again, 16, &id, &err), 0);
@@ -596,7 +616,6 @@ static void bad_input_is_refused_with_its_name(void **state)
 	struct quay_request request;
 	struct retraction   retraction = { .tables = request.tables };
 	struct retracted    retracted;
-	struct snapshots    snapshots;
 	struct kvs_error    err;
 
 	(void)state;
@@ -606,21 +625,47 @@ static void bad_input_is_refused_with_its_name(void **state)
 	retraction.epoch = request.epoch;
 	retraction.completed.computed = COMPUTED_NONE;
 	assert_int_equal(snapshot_retract(&quay->snapshots, &retraction, &retracted, &err), KVS_E_INVALID);
+	assert_string_equal(err.message,
+			    "computed: 18446744073709551615 tokens, must be at most 2147483647");
 	retraction.completed.computed = 7;
 	assert_int_equal(snapshot_retract(&quay->snapshots, &retraction, &retracted, &err), KVS_E_INVALID);
-	assert_string_equal(err.message, "computed: 7 tokens, 1 pages hold 8");
+	assert_string_equal(err.message,
+			    "computed: 7 tokens, must be at least those of 1 pages, 8");
 	retraction.completed.computed = 13;
 	retraction.epoch = 99;
 	assert_int_equal(snapshot_retract(&quay->snapshots, &retraction, &retracted, &err), KVS_E_INVALID);
 	assert_int_equal(quay_cached(quay, STRATUM_DEVICE), 0);
 	quay_check_request(quay, &request);
 	quay_check(quay);
-	assert_int_equal(snapshots_open(&snapshots, &quay->mover, 0, 4, &err), KVS_E_INVALID);
-	assert_string_equal(err.message,
-			    "retraction snapshots: 0 of 4 blocks, must be 1 to 2147483647 in all");
-	snapshots_close(&snapshots);
 	quay_finish(quay, &request);
 	candidates_clear(&quay->candidates);
+	quay_free(quay);
+}
+
+static void expect_refused(struct quay *quay, uint32_t snapshot_max, uint32_t block_max,
+			   const char *sentence)
+{
+	struct snapshots snapshots;
+	struct kvs_error err;
+
+	assert_int_equal(snapshots_open(&snapshots, &quay->mover, snapshot_max, block_max, &err),
+			 KVS_E_INVALID);
+	assert_string_equal(err.message, sentence);
+	snapshots_close(&snapshots);
+}
+
+/* Each alone, and both together. */
+static void limits_of_images_are_checked_at_open(void **state)
+{
+	struct quay *const quay = quay_new(&three_groups);
+
+	(void)state;
+	expect_refused(quay, 0, 4, "snapshot_max: 0, must be 1 to 2147483647");
+	expect_refused(quay, 4, 0, "block_max: 0, must be 1 to 2147483647");
+	expect_refused(quay, UINT32_MAX, 1, "snapshot_max: 4294967295, must be 1 to 2147483647");
+	expect_refused(quay, 1, UINT32_MAX, "block_max: 4294967295, must be 1 to 2147483647");
+	expect_refused(quay, 1u << 16, 1u << 16,
+		       "snapshot_max: 65536, with block_max 65536 must be at most 32767");
 	quay_free(quay);
 }
 
@@ -646,6 +691,7 @@ int main(void)
 		cmocka_unit_test(half_an_image_is_none),
 		cmocka_unit_test(a_hole_in_what_is_needed_leaves_no_image),
 		cmocka_unit_test(bad_input_is_refused_with_its_name),
+		cmocka_unit_test(limits_of_images_are_checked_at_open),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
