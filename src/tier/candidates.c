@@ -11,7 +11,7 @@ int candidates_open(struct candidates *candidates, uint32_t capacity, struct kvs
 	int rc;
 
 	*candidates = (struct candidates){ 0 };
-	rc = limit_check("capacity", capacity, UINT32_MAX, err);
+	rc = limit_check("capacity", capacity, CANDIDATES_MAX, err);
 	if (rc == 0 && ring_open(&candidates->ring, capacity, sizeof(struct candidate)) < 0) {
 		candidates_close(candidates);
 		return err_set(err, -ENOMEM, "capacity: %u, no memory for so many names", capacity);

@@ -6,8 +6,8 @@
  * or be on Host by another way, before anybody looks.  Who takes one out asks the cache again.
  *
  * Order    First in, first out; a cache's sink gives them group by group in order of publication.
- * Limits   capacity names, fixed at open.  A full queue drops its oldest: what was published last is
- *          the likeliest to be on Device still.
+ * Limits   capacity names, 1 to CANDIDATES_MAX, fixed at open.  A full queue drops its oldest: what
+ *          was published last is the likeliest to be on Device still.
  * Threads  The cache thread only.  Pure.
  */
 #ifndef TIER_CANDIDATES_H
@@ -18,6 +18,9 @@
 
 #include "base/ring.h"
 #include "coord/cache.h"
+
+/* 16 million names take 0.9 GiB; nobody drains as many in the time that Device keeps them. */
+#define CANDIDATES_MAX (1u << 24)
 
 /* A cell_name by value.  Equal bytes, equal cell. */
 struct candidate {

@@ -13,11 +13,11 @@ static_assert(offsetof(struct copy, tokens) == 4 * sizeof(uint32_t), "the key is
 
 int copies_open(struct copies *copies, uint32_t ticket_max, uint32_t row_max, struct kvs_error *err)
 {
-	int rc = limit_check("ticket_max", ticket_max, INT32_MAX, err);
+	int rc = limit_check("ticket_max", ticket_max, 2 * MOVER_TICKETS_MAX, err);
 
 	*copies = (struct copies){ 0 };
 	if (rc == 0)
-		rc = limit_check("row_max", row_max, INT32_MAX, err);
+		rc = limit_check("row_max", row_max, MOVER_ROWS_MAX, err);
 	if (rc < 0)
 		return rc;
 	*copies = (struct copies){ .ticket_max = ticket_max, .row_max = row_max };

@@ -9,7 +9,7 @@
  * The same block numbers in two groups are different memory, and two rows.
  *
  * Legal order of calls: copies_clear(), then for each ticket copies_begin() and its rows.
- * Limits   Fixed at open.
+ * Limits   1 to twice MOVER_TICKETS_MAX tickets and 1 to MOVER_ROWS_MAX rows, fixed at open.
  */
 #ifndef TIER_COPIES_H
 #define TIER_COPIES_H

@@ -43,6 +43,14 @@
 #include "coord/cache.h"
 #include "tier/candidates.h"
 
+/* Of saves, and of loads.  Far more than there are requests. */
+#define MOVER_TICKETS_MAX (1u << 20)
+/*
+ * Of saves and loads together; loads have one for each block of Device.  So many blocks of 8 KiB
+ * are half a TiB of Device, and the tables of so many rows take 7.5 GiB.
+ */
+#define MOVER_ROWS_MAX (1u << 26)
+
 enum ticket_kind { TICKET_SAVE, TICKET_STASH, TICKET_LOAD, TICKET_BACK };
 #define TICKET_KINDS 4u
 
@@ -106,9 +114,10 @@ struct mover {
 struct mover_options {
 	struct cache      *cache;
 	struct candidates *candidates;      /* NULL: none */
-	uint32_t           save_ticket_max; /* saves and stashes in flight together, 1 or more */
-	uint32_t           save_row_max;    /* rows of them together, 1 or more */
-	uint32_t           load_ticket_max; /* loads of both kinds in flight together, 1 or more */
+	/* 1 to MOVER_TICKETS_MAX, and MOVER_ROWS_MAX less the blocks of Device. */
+	uint32_t           save_ticket_max; /* saves and stashes in flight together */
+	uint32_t           save_row_max;    /* rows of them together */
+	uint32_t           load_ticket_max; /* loads of both kinds in flight together */
 };
 
 /* Errors: KVS_E_INVALID  a limit out of range; -ENOMEM.  The sentence names the field. */

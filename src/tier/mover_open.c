@@ -7,6 +7,9 @@
 
 #include "tier/parts.h"
 
+static_assert((uint64_t)MOVER_ROWS_MAX * sizeof(struct mover_row) <= SIZE_MAX,
+	      "the size of the largest table is a number");
+
 /* Blocks that Device can have at once: each may be the target of one row. */
 static uint64_t device_blocks(const struct cache *cache)
 {
@@ -24,17 +27,18 @@ static uint64_t device_blocks(const struct cache *cache)
 static int check(const struct mover_options *options, struct kvs_error *err)
 {
 	const uint64_t blocks = device_blocks(options->cache);
+	const uint32_t tickets = MOVER_TICKETS_MAX;
 	int            rc;
 
-	rc = limit_check("save_ticket_max", options->save_ticket_max, INT32_MAX / 2, err);
+	rc = limit_check("save_ticket_max", options->save_ticket_max, tickets, err);
 	if (rc == 0)
-		rc = limit_check("save_row_max", options->save_row_max, INT32_MAX, err);
+		rc = limit_check("save_row_max", options->save_row_max, MOVER_ROWS_MAX, err);
 	if (rc == 0)
-		rc = limit_check("load_ticket_max", options->load_ticket_max, INT32_MAX / 2, err);
-	if (rc == 0 && options->save_row_max + blocks > INT32_MAX) {
+		rc = limit_check("load_ticket_max", options->load_ticket_max, tickets, err);
+	if (rc == 0 && options->save_row_max + blocks > MOVER_ROWS_MAX) {
 		return err_set(err, KVS_E_INVALID,
-			       "save_row_max: %u, and %llu blocks of Device, must be at most %d",
-			       options->save_row_max, (unsigned long long)blocks, INT32_MAX);
+			       "save_row_max: %u, and %llu blocks of Device, must be at most %u",
+			       options->save_row_max, (unsigned long long)blocks, MOVER_ROWS_MAX);
 	}
 	return rc;
 }

@@ -11,17 +11,16 @@
 #include "match/joint.h"
 #include "tier/parts.h"
 
-/* Blocks of all images together are numbered. */
 static int check_limits(uint32_t snapshot_max, uint32_t block_max, struct kvs_error *err)
 {
-	int rc = limit_check("block_max", block_max, INT32_MAX, err);
+	int rc = limit_check("block_max", block_max, SNAPSHOT_BLOCKS_MAX, err);
 
 	if (rc == 0)
-		rc = limit_check("snapshot_max", snapshot_max, INT32_MAX, err);
-	if (rc == 0 && snapshot_max > INT32_MAX / block_max) {
+		rc = limit_check("snapshot_max", snapshot_max, SNAPSHOT_BLOCKS_MAX, err);
+	if (rc == 0 && snapshot_max > SNAPSHOT_BLOCKS_MAX / block_max) {
 		return err_set(err, KVS_E_INVALID,
 			       "snapshot_max: %u, with block_max %u must be at most %u",
-			       snapshot_max, block_max, INT32_MAX / block_max);
+			       snapshot_max, block_max, SNAPSHOT_BLOCKS_MAX / block_max);
 	}
 	return rc;
 }

@@ -18,14 +18,17 @@
  * State     Of a state group's two slots, the one that holds the state after `computed` tokens is in the
  *           image; the other is the one the next step writes, and holds nothing yet.
  * Zeroing   An image's targets are fresh blocks of the admission: zero them before the copies, or not at all.
- * Limits    snapshot_max images of at most block_max blocks; nothing allocates after open.  An image is all
- *           or nothing.
+ * Limits    snapshot_max images of at most block_max blocks, together at most SNAPSHOT_BLOCKS_MAX;
+ *           nothing allocates after open.  An image is all or nothing.
  * Threads   The cache thread only.  Pure.
  */
 #ifndef TIER_SNAPSHOT_H
 #define TIER_SNAPSHOT_H
 
 #include "tier/mover.h"
+
+/* Of all images together.  So many numbers take 0.8 GiB, and the blocks far more of a Host. */
+#define SNAPSHOT_BLOCKS_MAX (1u << 24)
 
 struct snapshot_block {
 	uint32_t group;

@@ -104,10 +104,12 @@ static void expect_refused(uint32_t ticket_max, uint32_t row_max, const char *se
 static void limits_of_a_plan_are_checked_at_open(void **state)
 {
 	(void)state;
-	expect_refused(0, 2, "ticket_max: 0, must be 1 to 2147483647");
-	expect_refused(1, 0, "row_max: 0, must be 1 to 2147483647");
-	expect_refused(UINT32_MAX, 2, "ticket_max: 4294967295, must be 1 to 2147483647");
-	expect_refused(1, UINT32_MAX, "row_max: 4294967295, must be 1 to 2147483647");
+	expect_refused(0, 2, "ticket_max: 0, must be 1 to 2097152");
+	expect_refused(1, 0, "row_max: 0, must be 1 to 67108864");
+	expect_refused(2 * MOVER_TICKETS_MAX + 1, 2, "ticket_max: 2097153, must be 1 to 2097152");
+	expect_refused(1, MOVER_ROWS_MAX + 1, "row_max: 67108865, must be 1 to 67108864");
+	expect_refused(UINT32_MAX, 2, "ticket_max: 4294967295, must be 1 to 2097152");
+	expect_refused(1, UINT32_MAX, "row_max: 4294967295, must be 1 to 67108864");
 }
 
 static void a_ticket_comes_whole_or_not_at_all(void **state)

@@ -690,6 +690,9 @@ static void limits_are_checked_at_open(void **state)
 	struct quay *const         quay = quay_new(&streaming);
 	const struct mover_options least = { .cache = quay->cache, .save_ticket_max = 1,
 					     .save_row_max = 1, .load_ticket_max = 1 };
+	const struct mover_options most = { .cache = quay->cache,
+					    .save_ticket_max = MOVER_TICKETS_MAX, .save_row_max = 1,
+					    .load_ticket_max = MOVER_TICKETS_MAX };
 	struct mover               mover;
 	struct candidates          candidates;
 	struct kvs_error           err;
@@ -699,18 +702,27 @@ static void limits_are_checked_at_open(void **state)
 	assert_true(mover_bytes(&mover) > 0);
 	assert_int_equal(mover_drain(&mover), 0);
 	mover_close(&mover);
-	expect_refused(quay, 0, 1, 1, "save_ticket_max: 0, must be 1 to 1073741823");
-	expect_refused(quay, 1, 0, 1, "save_row_max: 0, must be 1 to 2147483647");
-	expect_refused(quay, 1, 1, 0, "load_ticket_max: 0, must be 1 to 1073741823");
+	assert_int_equal(mover_open(&mover, &most, &err), 0);
+	mover_close(&mover);
+	expect_refused(quay, 0, 1, 1, "save_ticket_max: 0, must be 1 to 1048576");
+	expect_refused(quay, 1, 0, 1, "save_row_max: 0, must be 1 to 67108864");
+	expect_refused(quay, 1, 1, 0, "load_ticket_max: 0, must be 1 to 1048576");
 	expect_refused(quay, UINT32_MAX, 1, 1,
-		       "save_ticket_max: 4294967295, must be 1 to 1073741823");
-	expect_refused(quay, 1, UINT32_MAX, 1, "save_row_max: 4294967295, must be 1 to 2147483647");
+		       "save_ticket_max: 4294967295, must be 1 to 1048576");
+	expect_refused(quay, 1, UINT32_MAX, 1, "save_row_max: 4294967295, must be 1 to 67108864");
 	expect_refused(quay, 1, 1, UINT32_MAX,
-		       "load_ticket_max: 4294967295, must be 1 to 1073741823");
-	expect_refused(quay, 1, INT32_MAX, 1,
-		       "save_row_max: 2147483647, and 63 blocks of Device, must be at most 2147483647");
+		       "load_ticket_max: 4294967295, must be 1 to 1048576");
+	expect_refused(quay, MOVER_TICKETS_MAX + 1, 1, 1,
+		       "save_ticket_max: 1048577, must be 1 to 1048576");
+	expect_refused(quay, 1, 1, MOVER_TICKETS_MAX + 1,
+		       "load_ticket_max: 1048577, must be 1 to 1048576");
+	expect_refused(quay, 1, MOVER_ROWS_MAX - 62, 1,
+		       "save_row_max: 67108802, and 63 blocks of Device, must be at most 67108864");
 	assert_int_equal(candidates_open(&candidates, 0, &err), KVS_E_INVALID);
-	assert_string_equal(err.message, "capacity: 0, must be 1 to 4294967295");
+	assert_string_equal(err.message, "capacity: 0, must be 1 to 16777216");
+	candidates_close(&candidates);
+	assert_int_equal(candidates_open(&candidates, CANDIDATES_MAX + 1, &err), KVS_E_INVALID);
+	assert_string_equal(err.message, "capacity: 16777217, must be 1 to 16777216");
 	candidates_close(&candidates);
 	quay_free(quay);
 }

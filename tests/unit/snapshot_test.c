@@ -658,14 +658,22 @@ static void expect_refused(struct quay *quay, uint32_t snapshot_max, uint32_t bl
 static void limits_of_images_are_checked_at_open(void **state)
 {
 	struct quay *const quay = quay_new(&three_groups);
+	struct snapshots   snapshots;
 
 	(void)state;
-	expect_refused(quay, 0, 4, "snapshot_max: 0, must be 1 to 2147483647");
-	expect_refused(quay, 4, 0, "block_max: 0, must be 1 to 2147483647");
-	expect_refused(quay, UINT32_MAX, 1, "snapshot_max: 4294967295, must be 1 to 2147483647");
-	expect_refused(quay, 1, UINT32_MAX, "block_max: 4294967295, must be 1 to 2147483647");
+	expect_refused(quay, 0, 4, "snapshot_max: 0, must be 1 to 16777216");
+	expect_refused(quay, 4, 0, "block_max: 0, must be 1 to 16777216");
+	expect_refused(quay, SNAPSHOT_BLOCKS_MAX + 1, 1,
+		       "snapshot_max: 16777217, must be 1 to 16777216");
+	expect_refused(quay, 1, SNAPSHOT_BLOCKS_MAX + 1,
+		       "block_max: 16777217, must be 1 to 16777216");
+	expect_refused(quay, 4097, 4096,
+		       "snapshot_max: 4097, with block_max 4096 must be at most 4096");
+	/* The product of these is 0 in 32 bits. */
 	expect_refused(quay, 1u << 16, 1u << 16,
-		       "snapshot_max: 65536, with block_max 65536 must be at most 32767");
+		       "snapshot_max: 65536, with block_max 65536 must be at most 256");
+	assert_int_equal(snapshots_open(&snapshots, &quay->mover, 4096, 4096, NULL), 0);
+	snapshots_close(&snapshots);
 	quay_free(quay);
 }
 
