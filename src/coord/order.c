@@ -2,6 +2,7 @@
 /* See order.h.  A bucket lives as long as it has items. */
 #include "coord/order.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -12,6 +13,11 @@ struct bucket_key {
 	uint64_t epoch;
 	uint64_t class;
 };
+
+static_assert(sizeof(struct bucket_key) == 2 * sizeof(uint64_t), "a key of a map: no padding");
+static_assert(offsetof(struct order_bucket, epoch) == offsetof(struct bucket_key, epoch) &&
+		      offsetof(struct order_bucket, class) == offsetof(struct bucket_key, class),
+	      "a bucket begins with its key");
 
 int order_open(struct order *order, uint32_t place_count, uint32_t class_count)
 {

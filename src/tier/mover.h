@@ -33,6 +33,7 @@
 #ifndef TIER_MOVER_H
 #define TIER_MOVER_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -72,6 +73,10 @@ struct mover_row {
 	enum copy_path   path;
 	enum cell_kind   kind;     /* SAVE */
 };
+
+static_assert(offsetof(struct mover_row, target) ==
+		      offsetof(struct mover_row, group) + sizeof(uint32_t),
+	      "group and target are a key of a map: nothing between them");
 
 struct mover_ticket {
 	uint64_t         id; /* 0: being filled */
