@@ -2,7 +2,8 @@
 /* What must hold of a mover between two calls.  See mover.h. */
 #include "tier/mover.h"
 
-struct tally {
+/* What the tickets come to, row by row. */
+struct census {
 	uint32_t rows, saved_names, targets, saving_rows, saving, loading;
 };
 
@@ -24,33 +25,33 @@ static void audit_save(const struct mover *mover, const struct mover_row *row, u
 }
 
 static void audit_row(const struct mover *mover, const struct mover_ticket *ticket, uint32_t i,
-		      struct tally *tally)
+		      struct census *census)
 {
 	const struct mover_row *const row = &mover->rows[i];
 	const bool                    to_host = !ticket_is_load(ticket->kind);
 	struct cell_view              view;
 
-	tally->rows++;
+	census->rows++;
 	audit_held(mover, row->path == COPY_HOST_TO_DEVICE ? STRATUM_HOST : STRATUM_DEVICE,
 		   row->group, row->source);
 	audit_held(mover, to_host ? STRATUM_HOST : STRATUM_DEVICE, row->group, row->target);
 	KVS_ASSERT_CMP(row->path == COPY_DEVICE_TO_HOST, ==, to_host);
 	KVS_ASSERT_CMP(&mover->tickets[row->ticket_slot] == ticket, ==, true);
 	if (!to_host) {
-		tally->targets++;
+		census->targets++;
 		KVS_ASSERT_CMP(mover_fence(mover, row->group, row->target), ==, ticket->id);
 		return;
 	}
-	tally->saving_rows++;
+	census->saving_rows++;
 	KVS_ASSERT(!cache_view(mover->cache, STRATUM_HOST, row->group, row->target, &view));
 	if (ticket->kind == TICKET_SAVE) {
-		tally->saved_names++;
+		census->saved_names++;
 		audit_save(mover, row, i);
 	}
 }
 
 static void audit_ticket(const struct mover *mover, const struct mover_ticket *ticket,
-			 struct tally *tally)
+			 struct census *census)
 {
 	uint32_t row;
 
@@ -59,15 +60,15 @@ static void audit_ticket(const struct mover *mover, const struct mover_ticket *t
 	KVS_ASSERT_CMP(ticket->id, >, 0);
 	KVS_ASSERT_CMP(ticket->id, <=, mover->last_id);
 	KVS_ASSERT(mover_find(mover, ticket->id) == ticket);
-	*(ticket_is_load(ticket->kind) ? &tally->loading : &tally->saving) += 1;
+	*(ticket_is_load(ticket->kind) ? &census->loading : &census->saving) += 1;
 	MOVER_ROWS(mover, ticket, row)
-		audit_row(mover, ticket, row, tally);
+		audit_row(mover, ticket, row, census);
 }
 
 void mover_audit(const struct mover *mover)
 {
-	struct tally tally = { 0 };
-	uint32_t     slot;
+	struct census census = { 0 };
+	uint32_t      slot;
 
 	slots_audit(&mover->slots);
 	map_audit(&mover->ids);
@@ -75,13 +76,13 @@ void mover_audit(const struct mover *mover)
 	map_audit(&mover->targets);
 	list_audit(&mover->free, mover->links, mover->row_max);
 	SLOTS_EACH(&mover->slots, slot)
-		audit_ticket(mover, &mover->tickets[slot], &tally);
-	KVS_ASSERT_CMP(tally.rows + mover->free.count, ==, mover->row_max);
-	KVS_ASSERT_CMP(tally.saved_names, ==, mover->names.count);
-	KVS_ASSERT_CMP(tally.targets, ==, mover->targets.count);
-	KVS_ASSERT_CMP(tally.saving_rows, ==, mover->saving_rows);
-	KVS_ASSERT_CMP(tally.saving, ==, mover->saving_tickets);
-	KVS_ASSERT_CMP(tally.loading, ==, mover->loading_tickets);
+		audit_ticket(mover, &mover->tickets[slot], &census);
+	KVS_ASSERT_CMP(census.rows + mover->free.count, ==, mover->row_max);
+	KVS_ASSERT_CMP(census.saved_names, ==, mover->names.count);
+	KVS_ASSERT_CMP(census.targets, ==, mover->targets.count);
+	KVS_ASSERT_CMP(census.saving_rows, ==, mover->saving_rows);
+	KVS_ASSERT_CMP(census.saving, ==, mover->saving_tickets);
+	KVS_ASSERT_CMP(census.loading, ==, mover->loading_tickets);
 	KVS_ASSERT_CMP(mover->ids.count, ==, mover->slots.busy_count);
 	KVS_ASSERT_CMP(mover->saving_tickets, <=, mover->save_ticket_max);
 	KVS_ASSERT_CMP(mover->saving_rows, <=, mover->save_row_max);
