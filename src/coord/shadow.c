@@ -156,7 +156,7 @@ static struct shadow_block pop_extra(struct shadow *shadow)
 
 static struct shadow_block candidate(const struct shelf *shelf, uint32_t group, uint32_t place)
 {
-	/* Places without a name come group by group, as if their rank were the lowest tier's. */
+	/* Places without a name come group by group, as if theirs were the lowest grade. */
 	struct shadow_block block = { .rank = group, .place = place, .group = group };
 
 	if (order_has(&shelf->order, place)) {

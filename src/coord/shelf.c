@@ -14,27 +14,27 @@
  * so that the longest frontier is kept; then boundaries that proved themselves; then full history, from
  * its end, for what is right of a hole is lost.
  */
-enum device_tier { TIER_PROBATION = 1, TIER_ESTABLISHED, TIER_CLOSED };
+enum device_grade { GRADE_PROBATION = 1, GRADE_ESTABLISHED, GRADE_CLOSED };
 
-static enum device_tier device_tier(const struct groups *groups, const struct shelf_mark *mark)
+static enum device_grade device_grade(const struct groups *groups, const struct shelf_mark *mark)
 {
 	if (group_is_closed(&groups->group[mark->group]))
-		return TIER_CLOSED;
+		return GRADE_CLOSED;
 	if (mark->kind == CELL_CHUNK && !mark->was_acquired && mark->position != POSITION_NONE)
-		return TIER_PROBATION;
-	return TIER_ESTABLISHED;
+		return GRADE_PROBATION;
+	return GRADE_ESTABLISHED;
 }
 
 static uint64_t device_rank(const struct groups *groups, const struct shelf_mark *mark)
 {
-	const enum device_tier tier = device_tier(groups, mark);
-	uint64_t               position = 0;
+	const enum device_grade grade = device_grade(groups, mark);
+	uint64_t                position = 0;
 
-	if (tier == TIER_PROBATION)
+	if (grade == GRADE_PROBATION)
 		position = mark->position;
-	else if (tier == TIER_CLOSED)
+	else if (grade == GRADE_CLOSED)
 		position = TOKENS_MAX - (mark->position == POSITION_NONE ? 0 : mark->position);
-	return (uint64_t)tier << 40 | position << 8 | mark->group;
+	return (uint64_t)grade << 40 | position << 8 | mark->group;
 }
 
 static uint32_t device_class(const struct groups *groups, const struct shelf_mark *mark)

@@ -15,13 +15,13 @@ static void value(struct cache *cache, struct naive_block *block)
 		return;
 	block->epoch = view.epoch;
 	if (group->spec.kind == GROUP_FULL) {
-		block->tier = 3;
+		block->grade = 3;
 		block->rank = -(int64_t)view.position;
 	} else if (view.kind == CELL_CHUNK && !view.was_acquired) {
-		block->tier = 1;
+		block->grade = 1;
 		block->rank = view.position;
 	} else {
-		block->tier = 2;
+		block->grade = 2;
 	}
 }
 
@@ -151,8 +151,8 @@ static int compare(const void *left, const void *right)
 		return is_candidate(a) ? -1 : 1;
 	if (a->epoch != b->epoch)
 		return a->epoch < b->epoch ? -1 : 1;
-	if (a->tier != b->tier)
-		return a->tier < b->tier ? -1 : 1;
+	if (a->grade != b->grade)
+		return a->grade < b->grade ? -1 : 1;
 	if (a->rank != b->rank)
 		return a->rank < b->rank ? -1 : 1;
 	if (a->group != b->group)

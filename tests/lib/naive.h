@@ -32,7 +32,7 @@ struct naive_block {
 	bool     must_stay; /* the probe hit it */
 	uint32_t letting_go; /* references that the admission or the released ones will drop */
 	uint64_t epoch;
-	uint32_t tier;
+	uint32_t grade;
 	int64_t  rank;
 };
 
