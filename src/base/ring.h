@@ -10,6 +10,7 @@
 #define BASE_RING_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct ring {
@@ -35,6 +36,11 @@ void *ring_at(struct ring *ring, uint32_t i);
 static inline bool ring_full(const struct ring *ring)
 {
 	return ring->count == ring->capacity;
+}
+
+static inline size_t ring_bytes(const struct ring *ring)
+{
+	return (size_t)ring->capacity * ring->item_bytes;
 }
 
 #endif

@@ -56,6 +56,11 @@ uint32_t slots_next(const struct slots *slots, uint32_t from)
 	return slot == slots->count ? SLOT_NONE : (uint32_t)slot;
 }
 
+size_t slots_bytes(const struct slots *slots)
+{
+	return bits_words(slots->count) * sizeof(*slots->busy);
+}
+
 void slots_audit(const struct slots *slots)
 {
 	KVS_ASSERT_CMP(bits_count(slots->busy, slots->count), ==, slots->busy_count);

@@ -9,6 +9,7 @@
 #define BASE_SLOTS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/list.h"
@@ -35,6 +36,8 @@ uint32_t slots_next(const struct slots *slots, uint32_t from);
 #define SLOTS_EACH(slots, slot) \
 	for ((slot) = slots_next(slots, 0); (slot) != SLOT_NONE; \
 	     (slot) = slots_next(slots, (slot) + 1))
+
+size_t slots_bytes(const struct slots *slots);
 
 void slots_audit(const struct slots *slots);
 

@@ -14,6 +14,8 @@
 #define TIER_CANDIDATES_H
 
 #include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/ring.h"
@@ -41,6 +43,11 @@ struct candidates {
 /* Errors: KVS_E_INVALID  capacity out of range; -ENOMEM.  The sentence names the field. */
 int  candidates_open(struct candidates *candidates, uint32_t capacity, struct kvs_error *err);
 void candidates_close(struct candidates *candidates); /* accepts a zeroed one */
+
+static inline size_t candidates_bytes(const struct candidates *candidates) /* memory in use */
+{
+	return ring_bytes(&candidates->ring);
+}
 
 void candidates_push(struct candidates *candidates, const struct cell_name *name);
 /* False when there is none. */

@@ -42,6 +42,12 @@ void copies_close(struct copies *copies)
 	*copies = (struct copies){ 0 };
 }
 
+size_t copies_bytes(const struct copies *copies)
+{
+	return copies->ticket_max * (sizeof(*copies->tickets) + sizeof(*copies->first_row)) +
+	       copies->row_max * sizeof(*copies->rows) + map_bytes(&copies->map);
+}
+
 void copies_clear(struct copies *copies)
 {
 	while (copies->row_count > 0) {

@@ -14,6 +14,10 @@
 #ifndef TIER_COPIES_H
 #define TIER_COPIES_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "tier/mover.h"
 
 struct copy {
@@ -36,10 +40,11 @@ struct copies {
 };
 
 /* Errors: KVS_E_INVALID  a limit out of range; -ENOMEM.  The sentence names the field. */
-int  copies_open(struct copies *copies, uint32_t ticket_max, uint32_t row_max,
-		 struct kvs_error *err);
-void copies_close(struct copies *copies); /* accepts a zeroed one */
-void copies_clear(struct copies *copies);
+int    copies_open(struct copies *copies, uint32_t ticket_max, uint32_t row_max,
+		   struct kvs_error *err);
+void   copies_close(struct copies *copies); /* accepts a zeroed one */
+size_t copies_bytes(const struct copies *copies); /* memory in use */
+void   copies_clear(struct copies *copies);
 
 /* False when there is no room; nothing changed then.  A row belongs to the last ticket. */
 bool copies_begin(struct copies *copies, uint64_t id);

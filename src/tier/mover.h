@@ -128,7 +128,7 @@ struct mover_options {
 /* Errors: KVS_E_INVALID  a limit out of range; -ENOMEM.  The sentence names the field. */
 int    mover_open(struct mover *mover, const struct mover_options *options, struct kvs_error *err);
 void   mover_close(struct mover *mover); /* accepts a zeroed one; asserts that nothing is in flight */
-size_t mover_bytes(const struct mover *mover);
+size_t mover_bytes(const struct mover *mover); /* memory in use */
 
 /* --- saves ------------------------------------------------------------------------------------ */
 

@@ -106,7 +106,7 @@ void mover_close(struct mover *mover)
 
 size_t mover_bytes(const struct mover *mover)
 {
-	return mover->slots.count * sizeof(*mover->tickets) +
+	return mover->slots.count * sizeof(*mover->tickets) + slots_bytes(&mover->slots) +
 	       mover->row_max * (sizeof(*mover->rows) + sizeof(*mover->links)) +
 	       mover->save_row_max * sizeof(*mover->holds) + map_bytes(&mover->ids) +
 	       map_bytes(&mover->names) + map_bytes(&mover->targets);

@@ -56,6 +56,15 @@ void snapshots_close(struct snapshots *snapshots)
 	*snapshots = (struct snapshots){ 0 };
 }
 
+size_t snapshots_bytes(const struct snapshots *snapshots)
+{
+	const size_t snapshot_max = snapshots->slots.count;
+
+	return snapshot_max * sizeof(*snapshots->items) + slots_bytes(&snapshots->slots) +
+	       snapshot_max * snapshots->block_max * sizeof(*snapshots->blocks) +
+	       snapshots->block_max * sizeof(*snapshots->moves);
+}
+
 static const struct groups *groups_of(const struct snapshots *snapshots)
 {
 	return cache_groups(snapshots->cache);

@@ -65,9 +65,10 @@ struct snapshots {
 };
 
 /* Errors: KVS_E_INVALID  a limit out of range; -ENOMEM.  The sentence names the field. */
-int  snapshots_open(struct snapshots *snapshots, struct mover *mover, uint32_t snapshot_max,
-		    uint32_t block_max, struct kvs_error *err);
-void snapshots_close(struct snapshots *snapshots); /* accepts a zeroed one; asserts that it is empty */
+int    snapshots_open(struct snapshots *snapshots, struct mover *mover, uint32_t snapshot_max,
+		      uint32_t block_max, struct kvs_error *err);
+void   snapshots_close(struct snapshots *snapshots); /* accepts a zeroed one; asserts that it is empty */
+size_t snapshots_bytes(const struct snapshots *snapshots); /* memory in use */
 
 static inline struct snapshot_block *snapshot_blocks(const struct snapshots *snapshots,
 						     uint32_t                snapshot)
