@@ -240,3 +240,12 @@ bool mover_done(struct mover *mover, uint64_t id)
 	release(mover, slot);
 	return true;
 }
+
+bool mover_clear(struct mover *mover)
+{
+	if (mover->slots.busy_count > 0 || !cache_clear(mover->cache))
+		return false;
+	if (mover->candidates)
+		candidates_clear(mover->candidates);
+	return true;
+}

@@ -194,6 +194,13 @@ const struct mover_ticket *mover_find(const struct mover *mover, uint64_t id);
  */
 bool mover_done(struct mover *mover, uint64_t id);
 
+/*
+ * Drop every cell of both strata, and the candidates.  False, and nothing changed, while a ticket
+ * is in flight or a cell is held: a copy that ends behind a clear could bring back what was dropped.
+ * cache_clear_device() may run beside copies: their rows hold what they touch.
+ */
+bool mover_clear(struct mover *mover);
+
 static inline uint32_t mover_saving(const struct mover *mover)
 {
 	return mover->saving_tickets;

@@ -124,6 +124,12 @@ int snapshot_restore(struct snapshots *snapshots, uint32_t snapshot, struct tabl
 /* Give up an image, even while its stash is under way. */
 void snapshot_drop(struct snapshots *snapshots, uint32_t snapshot);
 
+/*
+ * mover_clear(); false, and nothing changed, while an image is kept, too.  No name leads to an
+ * image: restored behind a clear, it would go on with what was to be forgotten.  Drop it first.
+ */
+bool snapshots_clear(struct snapshots *snapshots);
+
 /* O(n): the blocks of images are held, private, and those that their boundary needs. */
 void snapshots_audit(const struct snapshots *snapshots);
 

@@ -153,6 +153,11 @@ void snapshot_drop(struct snapshots *snapshots, uint32_t snapshot)
 	snapshots->counts.dropped++;
 }
 
+bool snapshots_clear(struct snapshots *snapshots)
+{
+	return snapshots->slots.busy_count == 0 && mover_clear(snapshots->mover);
+}
+
 static void audit_block(const struct snapshots *snapshots, const struct snapshot *item,
 			const struct snapshot_block *block)
 {

@@ -320,13 +320,12 @@ bool yard_clear(struct yard *yard)
 	bool cleared;
 
 	yard->clearing = true;
-	cleared = cache_clear(yard->cache);
+	cleared = snapshots_clear(&yard->snapshots);
 	yard->clearing = false;
 	if (!cleared)
 		return false;
 	yard->host_cells = 0;
 	tails_clear(&yard->tails);
-	candidates_clear(&yard->candidates);
 	return true;
 }
 

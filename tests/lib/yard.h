@@ -116,7 +116,7 @@ bool yard_acknowledge(struct yard *yard, uint32_t pick);
 void yard_settle(struct yard *yard);
 void yard_settle_saves(struct yard *yard);
 
-/* Drop all cells, tails and candidates, where nothing is held; what cache_clear() says. */
+/* Drop all cells, tails and candidates, unless a copy is under way, or an image or a cell held. */
 bool yard_clear(struct yard *yard);
 
 /* After every operation. */

@@ -386,14 +386,63 @@ static void give_up(struct world *world, struct actor *actor)
 	actor->phase = IDLE;
 }
 
+/* --- clearing --------------------------------------------------------------------------------- */
+
+/* Does anybody besides the index hold a block with a name? */
+static bool names_are_held(const struct world *world)
+{
+	struct cache *const       cache = world->quay->cache;
+	const struct pages *const pages = cache_pages(cache);
+	uint32_t                  entry, column, stratum;
+
+	SLOTS_EACH(&pages->slots, entry) {
+		for (column = 0; column < pages->groups.columns; column++) {
+			const uint32_t cell = pages_cell(pages, entry, column);
+			const uint32_t g = pages->groups.column_group[column];
+
+			for (stratum = 0; stratum < STRATUM_COUNT; stratum++) {
+				const uint32_t block = pages_block(pages, cell, stratum);
+
+				if (block != BLOCK_NULL &&
+				    pool_refs(cache_pool(cache, stratum), g, block) > 1)
+					return true;
+			}
+		}
+	}
+	return false;
+}
+
+static void clear(struct world *world)
+{
+	const struct quay *const quay = world->quay;
+	bool                     busy = world->id_count > 0 || names_are_held(world);
+	uint32_t                 i;
+
+	for (i = 0; i < REQUESTS; i++) {
+		const struct actor *const actor = &world->actors[i];
+
+		busy |= actor->phase == RETRACTED && actor->snapshot != SLOT_NONE;
+	}
+	KVS_ASSERT_CMP(snapshots_clear(&world->quay->snapshots), ==, !busy);
+	if (busy)
+		return;
+	KVS_ASSERT_CMP(quay_cached(quay, STRATUM_DEVICE), ==, 0);
+	KVS_ASSERT_CMP(quay_held(quay, STRATUM_HOST), ==, 0);
+	KVS_ASSERT_CMP(candidates_count(&quay->candidates), ==, 0);
+}
+
 /* --- steps ------------------------------------------------------------------------------------ */
 
-enum { START, GROW, FINISH, ABORT, RETRACT, RECOVER, GIVE_UP, DRAIN, COMPLETE, REPEAT, CLEAR };
+enum {
+	START, GROW, FINISH, ABORT, RETRACT, RECOVER, GIVE_UP,
+	DRAIN, COMPLETE, REPEAT, CLEAR_DEVICE, CLEAR
+};
 
 static const struct prop_kind kinds[] = { { "START", 6 },   { "GROW", 8 },     { "FINISH", 3 },
 					  { "ABORT", 1 },   { "RETRACT", 3 },  { "RECOVER", 4 },
 					  { "GIVE_UP", 1 }, { "DRAIN", 6 },    { "COMPLETE", 9 },
-					  { "REPEAT", 1 },  { "CLEAR", 3 } };
+					  { "REPEAT", 1 },  { "CLEAR_DEVICE", 3 },
+					  { "CLEAR", 1 } };
 
 static void act(struct world *world, struct actor *actor, uint32_t kind, uint32_t draw)
 {
@@ -422,8 +471,10 @@ static void world_step(void *arg, const struct prop_op *op)
 		complete(world, op->arg[0]);
 	else if (op->kind == REPEAT)
 		complete_wrongly(world, op->arg[0]);
-	else if (op->kind == CLEAR)
+	else if (op->kind == CLEAR_DEVICE)
 		cache_clear_device(world->quay->cache);
+	else if (op->kind == CLEAR)
+		clear(world);
 	else
 		act(world, &world->actors[op->arg[0] % REQUESTS], op->kind, op->arg[1]);
 	compare(world);
@@ -443,7 +494,7 @@ static void world_close(void *arg)
 	while (world->id_count > 0)
 		complete(world, 0);
 	compare(world);
-	KVS_ASSERT(cache_clear(world->quay->cache));
+	KVS_ASSERT(snapshots_clear(&world->quay->snapshots));
 	quay_free(world->quay);
 	free(world);
 }

@@ -657,6 +657,7 @@ static void the_copies_of_a_tail_ride_in_the_load(void **state)
 	assert_int_equal(quay_row(quay, id, 1)->tokens, 1);
 	mover_audit(&quay->mover);
 	assert_false(cache_clear_device(quay->cache));
+	assert_false(mover_clear(&quay->mover));
 	second.computed = 7;
 	quay_forward(quay, &second, 10);
 	quay_check_request(quay, &second);
@@ -665,6 +666,99 @@ static void the_copies_of_a_tail_ride_in_the_load(void **state)
 	assert_true(cache_clear_device(quay->cache));
 	candidates_clear(&quay->candidates);
 	quay_check(quay);
+	quay_free(quay);
+}
+
+/* --- clearing --------------------------------------------------------------------------------- */
+
+/* Refused whole: cells and candidates are as they were. */
+static void expect_no_clear(struct quay *quay)
+{
+	const uint32_t on_device = quay_cached(quay, STRATUM_DEVICE);
+	const uint32_t on_host = quay_cached(quay, STRATUM_HOST);
+	const uint32_t candidates = candidates_count(&quay->candidates);
+
+	assert_false(mover_clear(&quay->mover));
+	assert_int_equal(quay_cached(quay, STRATUM_DEVICE), on_device);
+	assert_int_equal(quay_cached(quay, STRATUM_HOST), on_host);
+	assert_int_equal(candidates_count(&quay->candidates), candidates);
+	quay_check(quay);
+}
+
+static void expect_clear(struct quay *quay)
+{
+	assert_true(mover_clear(&quay->mover));
+	assert_int_equal(quay_held(quay, STRATUM_DEVICE), 0);
+	assert_int_equal(quay_held(quay, STRATUM_HOST), 0);
+	assert_int_equal(candidates_count(&quay->candidates), 0);
+	quay_check(quay);
+}
+
+static void A8_2_a_full_clear_waits_for_saves(void **state)
+{
+	struct quay *const quay = quay_new(&streaming);
+	uint64_t           id;
+
+	(void)state;
+	publish_prompt(quay, 1, 8);
+	id = mover_drain(&quay->mover);
+	publish_prompt(quay, 101, 8);
+	expect_no_clear(quay);
+	assert_true(quay_done(quay, id));
+	assert_int_equal(candidates_count(&quay->candidates), 6);
+	expect_clear(quay);
+	assert_int_equal(mover_drain(&quay->mover), 0);
+	quay_free(quay);
+}
+
+/* Its request is gone: only the ticket is left. */
+static void A8_2_a_full_clear_waits_for_loads(void **state)
+{
+	struct quay_request request;
+	struct quay *const  quay = open_host_hit(&request);
+
+	(void)state;
+	assert_int_equal(quay_start(quay, &request, 4, 10), 0);
+	expect_no_clear(quay);
+	cache_free(quay->cache, request.tables);
+	expect_no_clear(quay);
+	assert_false(cache_clear_device(quay->cache));
+	assert_true(quay_done(quay, request.load_ticket));
+	expect_clear(quay);
+	quay_free(quay);
+}
+
+/* The targets of a load that nobody has published: private, and the ticket's alone. */
+static void clearing_device_beside_a_load_keeps_its_targets(void **state)
+{
+	struct quay_request          request, other;
+	struct quay *const           quay = open_host_hit(&request);
+	struct demand                demands[] = { demand_dense(2, 0), demand_dense(2, 0) };
+	struct cache_probe           probe;
+	struct cache_admitted        admitted;
+	const struct cache_prompt    prompt = { .space = &quay->space, .hashes = request.hashes,
+						.page_count = 4 };
+	const struct cache_admission admission = { .tables = request.tables, .demands = demands,
+						   .probe = &probe,
+						   .completed = { .computed = COMPUTED_NONE } };
+	uint64_t                     id;
+
+	(void)state;
+	assert_int_equal(cache_probe(quay->cache, &prompt, PROBE_ALL, &probe, NULL), 0);
+	assert_int_equal(cache_admit(quay->cache, &admission, &admitted, NULL), 0);
+	id = mover_load(&quay->mover, request.id, admitted.moves, admitted.load_count);
+	cache_free(quay->cache, request.tables);
+	assert_true(cache_clear_device(quay->cache));
+	assert_int_equal(quay_held(quay, STRATUM_DEVICE), 6);
+	assert_int_equal(quay_pinned(quay, STRATUM_HOST), 6);
+	expect_no_clear(quay);
+	/* Whoever comes now gets other blocks: copies as late as these do not touch its words. */
+	quay_prompt(quay, &other, 3, 201, 6);
+	quay_run(quay, &other, 0, 6);
+	assert_true(quay_done(quay, id));
+	quay_check_request(quay, &other);
+	quay_finish(quay, &other);
+	expect_clear(quay);
 	quay_free(quay);
 }
 
@@ -783,6 +877,9 @@ int main(void)
 		cmocka_unit_test(without_a_host_hit_there_is_no_load),
 		cmocka_unit_test(an_admission_that_is_refused_holds_nothing),
 		cmocka_unit_test(the_copies_of_a_tail_ride_in_the_load),
+		cmocka_unit_test(A8_2_a_full_clear_waits_for_saves),
+		cmocka_unit_test(A8_2_a_full_clear_waits_for_loads),
+		cmocka_unit_test(clearing_device_beside_a_load_keeps_its_targets),
 		cmocka_unit_test(limits_are_checked_at_open),
 		cmocka_unit_test(misuse_is_caught),
 	};

@@ -540,6 +540,120 @@ static void a_refused_restore_changes_nothing(void **state)
 	quay_free(quay);
 }
 
+/* --- clearing --------------------------------------------------------------------------------- */
+
+static void expect_no_clear(struct quay *quay)
+{
+	const uint32_t on_device = quay_cached(quay, STRATUM_DEVICE);
+	const uint32_t on_host = quay_cached(quay, STRATUM_HOST);
+
+	assert_false(snapshots_clear(&quay->snapshots));
+	assert_int_equal(quay_cached(quay, STRATUM_DEVICE), on_device);
+	assert_int_equal(quay_cached(quay, STRATUM_HOST), on_host);
+	quay_check(quay);
+}
+
+/* 7 tokens are no page: all that the request has is an image, and no cell is held by its copies. */
+static struct retracted retract_nameless(struct quay *quay, struct quay_request *request)
+{
+	struct retracted retracted;
+
+	quay_prompt(quay, request, 1, 1, 40);
+	quay_run(quay, request, 0, 7);
+	retracted = retract(quay, request);
+	assert_int_equal(retracted.save_ticket, 0);
+	assert_int_equal(quay_rows(quay, retracted.stash_ticket), 4 + 3 + 1);
+	return retracted;
+}
+
+/*
+ * An image that outlived the clear would come back with what was computed before it, under other
+ * weights perhaps.
+ */
+static void A8_2_a_full_clear_waits_for_stashes_and_images(void **state)
+{
+	struct quay *const  quay = quay_new(&three_groups);
+	struct quay_request request, again;
+	struct retracted    retracted;
+	uint64_t            id;
+
+	(void)state;
+	retracted = retract_nameless(quay, &request);
+	assert_false(mover_clear(&quay->mover));
+	expect_no_clear(quay);
+	assert_true(quay_done(quay, retracted.stash_ticket));
+	assert_int_equal(reach(quay, &retracted, 0), 7);
+	expect_no_clear(quay);
+	recover(quay, &request, 0, &again);
+	assert_int_equal(restore(quay, &retracted, &again, 0, &id, NULL), 0);
+	again.computed = 7;
+	expect_no_clear(quay);
+	quay_copy_loads(quay);
+	quay_check_request(quay, &again);
+	/* The request is aborted: its blocks are the ticket's alone. */
+	cache_free(quay->cache, again.tables);
+	expect_no_clear(quay);
+	assert_true(quay_done(quay, id));
+	assert_true(snapshots_clear(&quay->snapshots));
+	assert_int_equal(quay_held(quay, STRATUM_DEVICE), 0);
+	assert_int_equal(quay_held(quay, STRATUM_HOST), 0);
+	assert_int_equal(candidates_count(&quay->candidates), 0);
+	quay_free(quay);
+}
+
+static void A8_2_a_full_clear_waits_for_an_image_to_be_dropped(void **state)
+{
+	struct quay *const  quay = quay_new(&three_groups);
+	struct quay_request request;
+	struct retracted    retracted;
+
+	(void)state;
+	retracted = retract_nameless(quay, &request);
+	snapshot_drop(&quay->snapshots, retracted.snapshot);
+	expect_no_clear(quay);
+	assert_true(quay_done(quay, retracted.stash_ticket));
+	assert_true(snapshots_clear(&quay->snapshots));
+	assert_int_equal(quay_held(quay, STRATUM_HOST), 0);
+	quay_free(quay);
+}
+
+/* What the stash copies late is what stood there, though Device was cleared and filled. */
+static void clearing_device_beside_a_stash_keeps_what_is_copied(void **state)
+{
+	struct quay_spec    spec = three_groups;
+	struct quay        *quay;
+	struct quay_request request, other, again;
+	struct retracted    retracted;
+	uint32_t            end;
+	uint64_t            id;
+
+	(void)state;
+	spec.device_parents = 14;
+	quay = quay_new(&spec);
+	retracted = retract_nameless(quay, &request);
+	assert_true(cache_clear_device(quay->cache));
+	assert_int_equal(quay_held(quay, STRATUM_DEVICE), 4 + 3 + 1);
+	quay_prompt(quay, &other, 2, 101, 40);
+	quay_run(quay, &other, 0, 8);
+	for (end = 9; end <= 40 && quay_grow(quay, &other, end) == 0; end++)
+		quay_forward(quay, &other, end);
+	assert_true(end <= 40);
+	assert_true(quay_done(quay, retracted.stash_ticket));
+	quay_check_request(quay, &other);
+	cache_free(quay->cache, other.tables);
+	wipe_device(quay);
+	recover(quay, &request, 0, &again);
+	assert_int_equal(restore(quay, &retracted, &again, 0, &id, NULL), 0);
+	again.computed = 7;
+	assert_true(quay_done(quay, id));
+	quay_check_request(quay, &again);
+	quay_finish(quay, &again);
+	candidates_clear(&quay->candidates);
+	quay_free(quay);
+}
+
+/* --- limits ----------------------------------------------------------------------------------- */
+
 static void images_are_bounded_and_whole(void **state)
 {
 	struct quay_spec    spec = three_groups;
@@ -695,6 +809,9 @@ int main(void)
 		cmocka_unit_test(behind_a_shorter_hit_an_image_is_no_use),
 		cmocka_unit_test(an_image_may_be_dropped_while_its_copies_are_under_way),
 		cmocka_unit_test(a_refused_restore_changes_nothing),
+		cmocka_unit_test(A8_2_a_full_clear_waits_for_stashes_and_images),
+		cmocka_unit_test(A8_2_a_full_clear_waits_for_an_image_to_be_dropped),
+		cmocka_unit_test(clearing_device_beside_a_stash_keeps_what_is_copied),
 		cmocka_unit_test(images_are_bounded_and_whole),
 		cmocka_unit_test(half_an_image_is_none),
 		cmocka_unit_test(a_hole_in_what_is_needed_leaves_no_image),
