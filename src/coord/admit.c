@@ -270,7 +270,7 @@ static bool evict_if_idle(struct cache *cache, const struct shadow_block *victim
 {
 	if (!order_is_idle(&device_of(cache)->order, victim->place))
 		return false;
-	device_evict(cache, victim->place);
+	cell_evict(cache, STRATUM_DEVICE, victim->place);
 	return true;
 }
 

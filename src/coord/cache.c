@@ -106,23 +106,14 @@ int cache_open(const struct cache_options *options, struct cache **ret_cache,
 	return 0;
 }
 
-/* The index lets go of its blocks without telling: whoever listens closes as well. */
-static void drop_names(struct shelf *shelf)
-{
-	uint32_t place;
-
-	for (place = 0; place < shelf->place_count && shelf->published > 0; place++) {
-		if (shelf->marks[place].cell != SLOT_NONE)
-			shelf_evict(shelf, place);
-	}
-}
-
 void cache_close(struct cache *cache)
 {
 	uint32_t stratum;
 
 	if (!cache)
 		return;
+	/* Whoever listens closes as well. */
+	cache->sink = (struct cache_sink){ 0 };
 	shadow_close(&cache->shadow);
 	free(cache->host_parents);
 	free(cache->taken);
@@ -130,7 +121,7 @@ void cache_close(struct cache *cache)
 	free(cache->moves);
 	free(cache->entries);
 	for (stratum = STRATUM_COUNT; stratum-- > 0;) {
-		drop_names(&cache->shelves[stratum]);
+		cells_drop(cache, (enum stratum_id)stratum);
 		shelf_close(&cache->shelves[stratum]);
 	}
 	pages_close(&cache->pages);

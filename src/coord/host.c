@@ -7,12 +7,6 @@
  */
 #include "coord/parts.h"
 
-static void host_evict(struct cache *cache, uint32_t place)
-{
-	shelf_evict(host_of(cache), place);
-	cache->version++;
-}
-
 /* The least valuable idle block of a group; SLOT_NONE. */
 static uint32_t least_of_group(struct shelf *shelf, uint32_t group)
 {
@@ -72,7 +66,7 @@ static void evict_parent(struct cache *cache, uint32_t parent)
 
 	for (i = 0; i < shelf->place_max; i++) {
 		if (shelf->marks[first + i].cell != SLOT_NONE)
-			host_evict(cache, first + i);
+			cell_evict(cache, STRATUM_HOST, first + i);
 	}
 }
 
@@ -83,7 +77,7 @@ static bool make_room(struct cache *cache, uint32_t group)
 	uint32_t       parent;
 
 	if (place != SLOT_NONE) {
-		host_evict(cache, place);
+		cell_evict(cache, STRATUM_HOST, place);
 		return true;
 	}
 	parent = least_parent(cache);
@@ -129,45 +123,4 @@ uint32_t cache_host_publish(struct cache *cache, const struct cell_name *name, u
 	shelf_unpin(shelf, name->group, block);
 	cache->version++;
 	return block;
-}
-
-/* --- clearing --------------------------------------------------------------------------------- */
-
-static bool all_idle(const struct shelf *shelf)
-{
-	return shelf->order.idle_count == shelf->published;
-}
-
-static void drop_device(struct cache *cache)
-{
-	struct shelf *const shelf = device_of(cache);
-	uint32_t            place;
-
-	for (place = 0; place < shelf->place_count && shelf->published > 0; place++) {
-		if (shelf->marks[place].cell != SLOT_NONE)
-			device_evict(cache, place);
-	}
-}
-
-bool cache_clear_device(struct cache *cache)
-{
-	if (!all_idle(device_of(cache)))
-		return false;
-	drop_device(cache);
-	return true;
-}
-
-bool cache_clear(struct cache *cache)
-{
-	struct shelf *const host = host_of(cache);
-	uint32_t            place;
-
-	if (!all_idle(host) || !all_idle(device_of(cache)))
-		return false;
-	for (place = 0; place < host->place_count && host->published > 0; place++) {
-		if (host->marks[place].cell != SLOT_NONE)
-			host_evict(cache, place);
-	}
-	drop_device(cache);
-	return true;
 }

@@ -7,8 +7,6 @@
 #include "coord/shadow.h"
 #include "coord/shelf.h"
 
-/* Begins every sentence about a group. */
-
 struct host_parent {
 	uint64_t stamp;
 	uint32_t idle;
@@ -55,8 +53,14 @@ int epoch_check(const struct cache *cache, uint64_t epoch, struct kvs_error *err
 void completed_publish(struct cache *cache, struct table *tables,
 		       const struct cache_completed *completed, uint64_t epoch);
 
-/* Take the name from an idle block of Device, and tell. */
-void device_evict(struct cache *cache, uint32_t place);
+/* --- clear.c ---------------------------------------------------------------------------------- */
+
+/* Tell the sink that Device gained a cell, or loses it. */
+void cell_tell(const struct cache *cache, uint32_t cell, uint32_t block, bool inserted);
+/* Take the name from an idle block; of Device's the sink is told. */
+void cell_evict(struct cache *cache, enum stratum_id stratum, uint32_t place);
+/* Take every name of a stratum: all its published blocks are idle (asserted). */
+void cells_drop(struct cache *cache, enum stratum_id stratum);
 
 /* --- claim.c ---------------------------------------------------------------------------------- */
 

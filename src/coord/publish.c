@@ -97,34 +97,6 @@ int completed_check(const struct cache *cache, const uint32_t *slot_counts, uint
 
 /* --- one cell --------------------------------------------------------------------------------- */
 
-static void tell(const struct cache *cache, uint32_t cell, uint32_t block, bool inserted)
-{
-	const struct groups *const groups = &cache->pages.groups;
-	const struct page_name    *page;
-	struct cell_name           name;
-	uint32_t                   column;
-	void (*const told)(void *, const struct cell_name *, uint32_t) =
-		inserted ? cache->sink.inserted : cache->sink.removed;
-
-	if (!told)
-		return;
-	page = &cache->pages.entries[pages_cell_entry(&cache->pages, cell)].name;
-	column = pages_cell_column(&cache->pages, cell);
-	name = (struct cell_name){ .space = &page->space, .hash = &page->hash,
-				   .group = groups->column_group[column] };
-	name.offset = column - groups->group[name.group].first_column;
-	told(cache->sink.ctx, &name, block);
-}
-
-void device_evict(struct cache *cache, uint32_t place)
-{
-	struct shelf *const shelf = device_of(cache);
-
-	tell(cache, shelf->marks[place].cell, shelf_block(shelf, place), false);
-	shelf_evict(shelf, place);
-	cache->version++;
-}
-
 /* What all cells of one call have in common. */
 struct publication {
 	struct table               *tables;
@@ -158,7 +130,7 @@ static uint32_t publish_new(struct cache *cache, const struct publication *what,
 		      what->epoch);
 	cache->version++;
 	cell = shelf->marks[shelf_place(shelf, group, block)].cell;
-	tell(cache, cell, block, true);
+	cell_tell(cache, cell, block, true);
 	return pages_cell_entry(&cache->pages, cell);
 }
 

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-/* Begins every sentence about a group. */
-
 static int check_name(const struct group_spec *specs, uint32_t id, struct kvs_error *err)
 {
 	const char *const name = specs[id].name;
