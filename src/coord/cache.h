@@ -315,8 +315,15 @@ uint32_t cache_host_publish(struct cache *cache, const struct cell_name *name, u
 
 /* --- clearing --------------------------------------------------------------------------------- */
 
-/* Drop every cell of Device, or of both strata; false and nothing changed while any is held by more. */
+/*
+ * Drop every cell of Device; false and nothing changed while any is held by more than the index.  Private
+ * blocks do not matter, nor what Host does.
+ */
 bool cache_clear_device(struct cache *cache);
+/*
+ * Drop every cell of both strata; false and nothing changed while any is held by more, or while anybody
+ * holds a block of Host: a reservation until its GET has retired, a hold, quarantine, a save, an image.
+ */
 bool cache_clear(struct cache *cache);
 
 /* --- capacity, in parents unless told otherwise; O(n), for decisions that are rare ------------- */

@@ -55,9 +55,26 @@ bool cache_clear_device(struct cache *cache)
 	return true;
 }
 
+/*
+ * Is every block of Host idle, those without a name too?  Such a one is the target of a store's GET or of a
+ * save, a block in quarantine or an image's: I/O that ends behind a clear would bring back what it took.
+ */
+static bool host_is_quiet(const struct cache *cache)
+{
+	const struct shelf *const host = &cache->shelves[STRATUM_HOST];
+	uint32_t                  held = 0;
+	uint32_t                  parent;
+
+	if (!cache->has_host)
+		return true;
+	for (parent = 1; parent <= pool_parent_count(host->pool); parent++)
+		held += pool_used(host->pool, parent);
+	return held == host->order.idle_count;
+}
+
 bool cache_clear(struct cache *cache)
 {
-	if (!all_idle(host_of(cache)) || !all_idle(device_of(cache)))
+	if (!host_is_quiet(cache) || !all_idle(device_of(cache)))
 		return false;
 	cells_drop(cache, STRATUM_HOST);
 	cells_drop(cache, STRATUM_DEVICE);

@@ -108,7 +108,7 @@ static void clearing_device_does_not_ask_host(void **state)
 	lab_close(&lab);
 }
 
-static void a_private_block_does_not_hinder_a_clear(void **state)
+static void a_private_block_of_device_does_not_hinder_a_clear(void **state)
 {
 	const struct lab_step step = lab_tokens(4);
 	struct lab_request    request;
@@ -124,6 +124,28 @@ static void a_private_block_does_not_hinder_a_clear(void **state)
 	lab_expect_table(&lab, &request, 0, "x");
 	assert_int_equal(lab_empty(&lab, DEVICE), 7);
 	lab_free(&lab, &request);
+	lab_close(&lab);
+}
+
+/* It is the target of a copy or of a read, and will be published when that has ended. */
+static void a_private_block_of_host_hinders_a_full_clear_alone(void **state)
+{
+	struct lab lab;
+	uint32_t   block;
+	uint64_t   digest;
+
+	(void)state;
+	lab_open(&lab, &two_strata);
+	lab_fill(&lab, DEVICE, 0, "xx");
+	lab_fill(&lab, HOST, 0, "xx");
+	block = cache_host_acquire(lab.cache, 0);
+	digest = lab_digest(&lab);
+	assert_false(cache_clear(lab.cache));
+	lab_audit(&lab);
+	assert_int_equal(lab_digest(&lab), digest);
+	assert_true(cache_clear_device(lab.cache));
+	assert_int_equal(cache_unpin(lab.cache, HOST, 0, block), 0);
+	assert_true(cache_clear(lab.cache));
 	lab_close(&lab);
 }
 
@@ -326,7 +348,8 @@ int main(void)
 		cmocka_unit_test(clearing_all_leaves_nothing),
 		cmocka_unit_test(a_clear_with_a_held_block_is_refused_whole),
 		cmocka_unit_test(clearing_device_does_not_ask_host),
-		cmocka_unit_test(a_private_block_does_not_hinder_a_clear),
+		cmocka_unit_test(a_private_block_of_device_does_not_hinder_a_clear),
+		cmocka_unit_test(a_private_block_of_host_hinders_a_full_clear_alone),
 		cmocka_unit_test(a_name_alone_keeps_its_block),
 		cmocka_unit_test(a_block_without_a_name_is_not_evicted),
 		cmocka_unit_test(the_sibling_of_an_evicted_block_stays),

@@ -171,6 +171,94 @@ static void A3_9_admission_takes_over_from_the_hold(void **state)
 	errand_close(&errand);
 }
 
+/* --- maintenance ------------------------------------------------------------------------------ */
+
+static void expect_no_clear(struct errand *errand)
+{
+	const struct errand_host before = errand_host(errand);
+	const uint32_t           local = errand_local(errand, 4);
+	const uint32_t           removed = errand->box.removed;
+	struct errand_host       after;
+
+	assert_false(cache_clear(errand->box.cache));
+	cache_audit(errand->box.cache);
+	cache_reservation_audit(errand->box.cache, &errand->reservation);
+	after = errand_host(errand);
+	assert_memory_equal(&after, &before, sizeof(after));
+	assert_int_equal(errand_local(errand, 4), local);
+	assert_int_equal(errand->box.removed, removed);
+}
+
+/* Rows whose GET did not retire, in quarantine for good perhaps; then the hold; then pins alone. */
+static void A8_2_a_full_clear_waits_for_reservations_holds_and_pins(void **state)
+{
+	struct errand errand;
+	struct cache *cache;
+	uint32_t      stratum;
+
+	(void)state;
+	errand_open(&errand, 4, 4, 8, one_full);
+	cache = errand.box.cache;
+	box_put(&errand.box, 0, 0, 1);
+	errand_hint(&errand, 0, 1, 4);
+	assert_int_equal(errand_ask(&errand, 4, ERRAND_CREDITS), RESERVE_ROWS);
+	expect_no_clear(&errand);
+	assert_int_equal(errand_publish(&errand, 0x7, true), 3);
+	expect_no_clear(&errand);
+	cache_reservation_release(cache, &errand.reservation);
+	for (stratum = 0; stratum < STRATUM_COUNT; stratum++) {
+		const uint32_t page = stratum == STRATUM_HOST ? 1 : 0;
+		const uint32_t block = box_find(&errand.box, (enum stratum_id)stratum, 0, page);
+
+		cache_pin(cache, (enum stratum_id)stratum, 0, block);
+		expect_no_clear(&errand);
+		cache_unpin(cache, (enum stratum_id)stratum, 0, block);
+	}
+	assert_int_equal(errand_local(&errand, 4), 16);
+	assert_true(cache_clear(cache));
+	assert_int_equal(errand_local(&errand, 4), 0);
+	assert_int_equal(errand_host(&errand).held, 0);
+	errand_close(&errand);
+}
+
+static void A8_2_clearing_device_does_not_ask_for_reservations(void **state)
+{
+	struct errand errand;
+
+	(void)state;
+	errand_open(&errand, 4, 4, 8, one_full);
+	box_put(&errand.box, 0, 0, 1);
+	errand_hint(&errand, 0, 1, 4);
+	assert_int_equal(errand_ask(&errand, 4, ERRAND_CREDITS), RESERVE_ROWS);
+	assert_true(cache_clear_device(errand.box.cache));
+	assert_int_equal(errand_publish(&errand, 0x7, true), 3);
+	assert_int_equal(errand_host(&errand).published, 3);
+	errand_close(&errand);
+}
+
+/* Of Device it has nothing yet: no table, so no demand and nothing to give back. */
+static void a_request_that_waits_for_its_read_is_no_demand_on_device(void **state)
+{
+	struct box_request  request;
+	struct table *const tables = request.tables;
+	struct errand       errand;
+	uint32_t            available;
+
+	(void)state;
+	errand_open(&errand, 4, 4, 8, one_full);
+	box_put(&errand.box, 0, 0, 1);
+	box_request(&errand.box, &request);
+	available = cache_available(errand.box.cache);
+	errand_hint(&errand, 0, 1, 4);
+	assert_int_equal(errand_ask(&errand, 4, ERRAND_CREDITS), RESERVE_ROWS);
+	assert_int_equal(cache_available(errand.box.cache), available);
+	assert_int_equal(cache_active(errand.box.cache, &tables, 1), 0);
+	assert_int_equal(cache_releasable(errand.box.cache, &tables, 1), 0);
+	assert_int_equal(box_take(&errand.box, &request, 16), 0); /* as if there were no read at all */
+	cache_free(errand.box.cache, request.tables);
+	errand_close(&errand);
+}
+
 /* --- tails ------------------------------------------------------------------------------------ */
 
 static void A3_10_a_reservation_says_what_a_tail_hint_needs_once_the_tail_is_published(void **state)
@@ -262,6 +350,9 @@ int main(void)
 		cmocka_unit_test(A3_8_the_end_of_what_came_is_evicted_first),
 		cmocka_unit_test(A3_9_a_hold_keeps_what_was_read_and_nothing_else),
 		cmocka_unit_test(A3_9_admission_takes_over_from_the_hold),
+		cmocka_unit_test(A8_2_a_full_clear_waits_for_reservations_holds_and_pins),
+		cmocka_unit_test(A8_2_clearing_device_does_not_ask_for_reservations),
+		cmocka_unit_test(a_request_that_waits_for_its_read_is_no_demand_on_device),
 		cmocka_unit_test(A3_10_a_reservation_says_what_a_tail_hint_needs_once_the_tail_is_published),
 		cmocka_unit_test(a_reserver_without_memory_leaves_nothing_behind),
 		cmocka_unit_test(A3_5_a_reservation_allocates_nothing),

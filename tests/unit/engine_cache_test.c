@@ -417,6 +417,67 @@ static void a_retracted_request_with_a_state_comes_back_where_it_stood(void **st
 	assert_all_back(yard);
 }
 
+static uint32_t releasable(struct yard *yard, struct guest *guest)
+{
+	struct table *const tables = guest->tables;
+
+	return cache_releasable(yard->cache, &tables, 1);
+}
+
+/*
+ * One request waits for its loads, one for its forward, and a third is retracted to make room for a
+ * fourth: it gets that one's blocks and no others.  A block that is being loaded is not to be had even
+ * with its own request's consent.
+ */
+static void a_retraction_takes_nothing_from_a_load_or_a_forward(void **state)
+{
+	static const struct group_spec groups[] = { FULL_2 };
+	struct yard *const             yard = open_yard(groups, 1, 2, 12, 12);
+	struct guest                   loads, forward, decodes, waits;
+	uint32_t                       slots[2][GUEST_TOKENS];
+
+	(void)state;
+	prompt(yard, &loads, 1, 1, 8);
+	prefill(yard, &loads, 64);
+	guest_finish(yard, &loads);
+	yard_drain(yard);
+	yard_settle(yard);
+	assert_true(cache_clear_device(yard->cache));
+
+	prompt(yard, &decodes, 2, 201, 6);
+	prefill(yard, &decodes, 64);
+	yard_settle(yard);
+	prompt(yard, &loads, 3, 1, 8);
+	assert_int_equal(guest_admit(yard, &loads, 64), 0);
+	assert_int_equal(guest_loading(yard, &loads), 1);
+	assert_int_equal(loads.tables[0].count, 5);
+	assert_int_equal(releasable(yard, &loads), 2); /* not the three that are being loaded */
+	prompt(yard, &forward, 4, 101, 2);
+	assert_int_equal(guest_admit(yard, &forward, 64), 0);
+	prompt(yard, &waits, 5, 301, 5);
+	assert_int_equal(guest_admit(yard, &waits, 64), KVS_E_FULL);
+	memcpy(slots[0], loads.slots[0], sizeof(slots[0]));
+	memcpy(slots[1], forward.slots[0], sizeof(slots[1]));
+
+	guest_retract(yard, &decodes);
+	yard_settle_saves(yard);
+	assert_int_equal(guest_admit(yard, &waits, 64), 0);
+	assert_memory_equal(loads.slots[0], slots[0], sizeof(slots[0]));
+	assert_memory_equal(forward.slots[0], slots[1], sizeof(slots[1]));
+	assert_int_equal(guest_loading(yard, &loads), 1);
+	guest_forward(yard, &waits); /* writes its rows: whoever shared a block would read them */
+	guest_forward(yard, &loads);
+	guest_forward(yard, &forward);
+	yard_settle(yard);
+	assert_int_equal(releasable(yard, &loads), 5);
+	guest_finish(yard, &loads);
+	guest_finish(yard, &forward);
+	guest_finish(yard, &waits);
+	guest_abort(yard, &decodes);
+	yard_settle(yard);
+	assert_all_back(yard);
+}
+
 /* --- hits ------------------------------------------------------------------------------------- */
 
 static void two_requests_share_the_blocks_of_a_prefix(void **state)
@@ -665,6 +726,7 @@ int main(void)
 		cmocka_unit_test(a_second_request_waits_for_the_first),
 		cmocka_unit_test(room_in_reserve_is_nobody_elses),
 		cmocka_unit_test(a_retracted_request_with_a_state_comes_back_where_it_stood),
+		cmocka_unit_test(a_retraction_takes_nothing_from_a_load_or_a_forward),
 		cmocka_unit_test(two_requests_share_the_blocks_of_a_prefix),
 		cmocka_unit_test(a_clear_takes_idle_prefixes_and_no_others),
 		cmocka_unit_test(replayed_tokens_are_computed_into_private_blocks),
