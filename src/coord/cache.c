@@ -12,19 +12,13 @@ static int open_pages(struct cache *cache, const struct cache_options *options,
 		      struct kvs_error *err)
 {
 	struct groups groups;
-	uint32_t      place_max = 1;
 	uint64_t      pages;
-	uint32_t      g;
 	int           rc;
 
 	rc = groups_make(options->groups, options->group_count, options->prefix_tokens, &groups, err);
 	if (rc < 0)
 		return rc;
-	for (g = 0; g < groups.count; g++) {
-		if (groups.group[g].spec.packing > place_max)
-			place_max = groups.group[g].spec.packing;
-	}
-	pages = ((uint64_t)options->device_parents + options->host_parents) * place_max;
+	pages = ((uint64_t)options->device_parents + options->host_parents) * groups.packing_max;
 	if (pages == 0 || pages > POOL_BLOCK_MAX) {
 		return err_set(err, KVS_E_INVALID,
 			       "parents: %u of device and %u of host make %llu blocks; use 1 to %d",

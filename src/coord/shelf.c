@@ -65,11 +65,9 @@ static int open_pool(struct shelf *shelf, const struct groups *groups, uint32_t 
 	uint64_t places;
 	uint32_t g;
 
-	for (g = 0; g < groups->count; g++) {
+	shelf->place_max = groups->packing_max;
+	for (g = 0; g < groups->count; g++)
 		packing[g] = groups->group[g].spec.packing;
-		if (packing[g] > shelf->place_max)
-			shelf->place_max = packing[g];
-	}
 	places = (uint64_t)parent_count * shelf->place_max;
 	if (places > POOL_BLOCK_MAX) {
 		return err_set(err, KVS_E_INVALID,

@@ -42,7 +42,7 @@ struct shelf {
 	struct pages      *pages;        /* shared */
 	struct order       order;
 	struct shelf_mark *marks;        /* of a place */
-	uint32_t           place_max;    /* places of a parent: the largest packing */
+	uint32_t           place_max;    /* places of a parent: groups->packing_max */
 	uint32_t           place_count;
 	uint32_t           published;    /* blocks that are */
 	shelf_class        class_of;

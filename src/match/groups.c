@@ -89,6 +89,8 @@ static bool append_group(struct groups *groups, const struct group_spec *spec)
 				.lookback = lookback_of(window_tokens, spec->block_tokens),
 				.page_blocks = page_blocks, .first_column = groups->columns };
 	groups->columns += page_blocks;
+	if (spec->packing > groups->packing_max)
+		groups->packing_max = spec->packing;
 	return true;
 }
 

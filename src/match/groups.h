@@ -58,6 +58,7 @@ struct groups {
 	uint32_t     prefix_tokens; /* P */
 	uint32_t     count;
 	uint32_t     columns;
+	uint32_t     packing_max; /* of all groups: so many places a parent needs */
 	uint8_t      column_group[COLUMNS_MAX]; /* whose block a column is */
 	struct group group[GROUPS_MAX];
 };

@@ -13,15 +13,7 @@ static_assert((uint64_t)MOVER_ROWS_MAX * sizeof(struct mover_row) <= SIZE_MAX,
 /* Blocks that Device can have at once: each may be the target of one row. */
 static uint64_t device_blocks(const struct cache *cache)
 {
-	const struct groups *const groups = cache_groups(cache);
-	uint32_t                   packing = 1;
-	uint32_t                   g;
-
-	for (g = 0; g < groups->count; g++) {
-		if (groups->group[g].spec.packing > packing)
-			packing = groups->group[g].spec.packing;
-	}
-	return (uint64_t)cache_total(cache, STRATUM_DEVICE) * packing;
+	return (uint64_t)cache_total(cache, STRATUM_DEVICE) * cache_groups(cache)->packing_max;
 }
 
 static int check(const struct mover_options *options, struct kvs_error *err)

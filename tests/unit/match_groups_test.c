@@ -94,6 +94,7 @@ static void groups_of_one_page_size_may_pack_differently(void **state_)
 	make(specs, 4, 128, &groups);
 	assert_int_equal(groups.columns, 4);
 	assert_int_equal(groups.group[0].spec.packing, 8);
+	assert_int_equal(groups.packing_max, 8);
 	for (g = 0; g < 4; g++)
 		assert_int_equal(groups.group[g].page_blocks, 1);
 }
