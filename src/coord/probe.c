@@ -78,39 +78,6 @@ static uint64_t match_tail(struct cache *cache, const struct cache_prompt *promp
 	return tokens;
 }
 
-/* The joint boundary without the STATE groups: what is left settles as match_joint() does. */
-static struct joint match_history(const struct view *view, uint32_t page_bound)
-{
-	const struct groups *const groups = &view->pages->groups;
-	struct joint               joint = { .pages = page_bound };
-	uint32_t                   before, g;
-	bool                       any_closed = false;
-
-	for (g = 0; g < groups->count; g++) {
-		const struct group *const group = &groups->group[g];
-
-		if (!group_is_closed(group))
-			continue;
-		any_closed = true;
-		joint.pages = match_run(view, group, 0, joint.pages * group->page_blocks) /
-			      group->page_blocks;
-	}
-	joint.closed_pages = any_closed ? joint.pages : 0;
-	do {
-		before = joint.pages;
-		for (g = 0; g < groups->count; g++) {
-			const struct group *const group = &groups->group[g];
-
-			if (group->spec.kind == GROUP_WINDOW) {
-				joint.pages = match_window(view, group, 0,
-							   joint.pages * group->page_blocks) /
-					      group->page_blocks;
-			}
-		}
-	} while (joint.pages < before);
-	return joint;
-}
-
 /* What one more stratum brings: its boundary in tokens, and how far the FULL groups reach. */
 static uint64_t match_with(struct cache *cache, const struct cache_prompt *prompt,
 			   struct view *view, enum probe_mode mode, uint64_t *ret_closed,
@@ -120,8 +87,7 @@ static uint64_t match_with(struct cache *cache, const struct cache_prompt *promp
 	struct joint   joint;
 
 	view->page_count = prompt->page_count;
-	joint = mode == PROBE_DECODE ? match_history(view, prompt->page_count)
-				     : match_joint(view, prompt->page_count);
+	joint = match_joint(view, prompt->page_count);
 	*ret_closed = joint.closed_pages * page_tokens;
 	view->floor = joint.pages;
 	if (mode == PROBE_DECODE)
@@ -161,7 +127,8 @@ int cache_probe(struct cache *cache, const struct cache_prompt *prompt, enum pro
 {
 	struct cache_probe probe = { .mode = mode, .tail_entry = SLOT_NONE };
 	struct view        view = { .pages = &cache->pages, .entries = cache->entries,
-				    .held_in = HELD_DEVICE };
+				    .held_in = HELD_DEVICE,
+				    .ignored = mode == PROBE_DECODE ? 1u << GROUP_STATE : 0 };
 	const int          rc = check_prompt(cache, prompt, err);
 
 	if (rc < 0)

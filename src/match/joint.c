@@ -120,7 +120,7 @@ static uint32_t match_closed(const struct view *view, uint32_t bound, bool *ret_
 	for (g = 0; g < groups->count; g++) {
 		const struct group *const group = &groups->group[g];
 
-		if (!group_is_closed(group))
+		if (!group_is_closed(group) || view_ignores(view, group))
 			continue;
 		*ret_any = true;
 		bound = match_run(view, group, view->floor * group->page_blocks,
@@ -147,8 +147,10 @@ struct joint match_joint(const struct view *view, uint32_t page_bound)
 	do {
 		before = bound;
 		for (g = 0; g < groups->count; g++) {
-			if (!group_is_closed(&groups->group[g]))
-				bound = settle(view, &groups->group[g], bound, &held_from[g]);
+			const struct group *const group = &groups->group[g];
+
+			if (!group_is_closed(group) && !view_ignores(view, group))
+				bound = settle(view, group, bound, &held_from[g]);
 		}
 	} while (bound < before);
 	return (struct joint){ .pages = bound, .closed_pages = any_closed ? closed : 0 };
@@ -174,6 +176,8 @@ bool match_legal(const struct view *view, uint64_t tokens)
 		const struct group *const group = &groups->group[g];
 		uint32_t                  first, end;
 
+		if (view_ignores(view, group))
+			continue;
 		match_needed(group, tokens, &first, &end);
 		if (run_right(view, group, first, end, true) != end)
 			return false;

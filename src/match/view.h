@@ -27,8 +27,14 @@ struct view {
 	uint32_t            page_count;
 	uint32_t            held_in;    /* HELD_* that count */
 	uint32_t            floor;      /* pages: all positions below are held */
+	uint32_t            ignored;    /* bits of 1 << kind: groups of these kinds need nothing */
 	const uint64_t     *hints;      /* bit page * columns + column; NULL: none */
 };
+
+static inline bool view_ignores(const struct view *view, const struct group *group)
+{
+	return (view->ignored >> group->spec.kind) & 1;
+}
 
 /* The hints of a page, as a bitmap of its columns; what is above them is noise. */
 static inline uint64_t view_hints(const struct view *view, uint32_t page)

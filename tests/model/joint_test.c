@@ -30,6 +30,7 @@ struct world {
 	bool          hinted;
 	uint32_t      held_in;
 	uint32_t      floor;
+	uint32_t      ignored;
 };
 
 static const struct groups *groups_of(const struct world *world)
@@ -87,6 +88,7 @@ static bool all_support(const struct world *world, uint32_t tokens, bool closed_
 		const struct group *const group = &groups->group[g];
 
 		if ((group->spec.kind == GROUP_FULL || !closed_only) &&
+		    !(world->ignored & 1u << group->spec.kind) &&
 		    !supports(world, group, tokens))
 			return false;
 	}
@@ -107,7 +109,7 @@ static bool any_closed(const struct world *world)
 
 	for (g = 0; g < groups_of(world)->count; g++) {
 		if (groups_of(world)->group[g].spec.kind == GROUP_FULL)
-			return true;
+			return !(world->ignored & 1u << GROUP_FULL);
 	}
 	return false;
 }
@@ -188,6 +190,7 @@ static void compare(struct world *world, uint32_t draw)
 	struct view view = prompt_view(&world->prompt, world->held_in, world->floor);
 	uint32_t    g, i;
 
+	view.ignored = world->ignored;
 	view.hints = world->hinted ? world->hints : NULL;
 	compare_joint(world, &view);
 	compare_legal(world, &view);
@@ -324,8 +327,9 @@ static void world_step(void *arg, const struct prop_op *op)
 	case FLOOR:
 		world->floor = op->arg[0] % 4;
 		break;
-	default: /* ASK: of Device, Host, both or none */
+	default: /* ASK: of Device, Host, both or none; mostly of all kinds */
 		world->held_in = op->arg[0] % 4;
+		world->ignored = op->arg[0] / 4 % 3 ? 0 : op->arg[0] / 12 % 8;
 		break;
 	}
 	compare(world, op->arg[1] / 3);

@@ -86,6 +86,34 @@ static void a_match_may_begin_anywhere(void **state)
 
 /* --- groups together -------------------------------------------------------------------------- */
 
+/* A state without a checkpoint holds nobody up; what the others hold decides, closed coverage too. */
+static void groups_of_an_ignored_kind_need_nothing(void **state)
+{
+	const struct scene scene = { 4, 4, 0, 0, 0,
+				     { { FULL(4), "xxx-", NULL, "" },
+				       { WINDOW(4, 4), "xx-x", NULL, "" },
+				       { STATE(4), NULL, NULL, "" } } };
+	struct prompt      prompt;
+	struct view        view;
+	struct joint       joint;
+
+	(void)state;
+	scene_open(&scene, &prompt);
+	view = prompt_view(&prompt, HELD_DEVICE, 0);
+	assert_int_equal(match_joint(&view, 4).pages, 0);
+	view.ignored = 1u << GROUP_STATE;
+	joint = match_joint(&view, 4);
+	assert_int_equal(joint.pages, 2);
+	assert_int_equal(joint.closed_pages, 3);
+	assert_true(match_legal(&view, 8));
+	assert_false(match_legal(&view, 12));
+	view.ignored |= 1u << GROUP_FULL;
+	joint = match_joint(&view, 4);
+	assert_int_equal(joint.pages, 4);
+	assert_int_equal(joint.closed_pages, 0);
+	prompt_close(&prompt);
+}
+
 static void the_shortest_full_group_bounds_all(void **state)
 {
 	(void)state;
@@ -262,6 +290,7 @@ int main(void)
 		cmocka_unit_test(a_window_of_one_needs_nothing),
 		cmocka_unit_test(a_state_is_one_checkpoint_with_holes_below),
 		cmocka_unit_test(a_match_may_begin_anywhere),
+		cmocka_unit_test(groups_of_an_ignored_kind_need_nothing),
 		cmocka_unit_test(the_shortest_full_group_bounds_all),
 		cmocka_unit_test(full_and_window_meet_at_one_boundary),
 		cmocka_unit_test(windows_of_several_lengths_meet_at_one_boundary),
