@@ -130,7 +130,7 @@ static int stand_open(struct stand *stand, const struct bench_prompt *prompt, ui
 	};
 	const struct cache_options options = { .groups = specs,
 					       .group_count = GROUPS,
-					       .prefix_tokens = BENCH_MATCH_PAGE,
+					       .page_tokens = BENCH_MATCH_PAGE,
 					       .device_parents = 4 * prompt->pages + 64,
 					       .host_parents = 4 * prompt->pages + 64,
 					       .prompt_pages = prompt->pages };

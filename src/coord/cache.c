@@ -15,7 +15,7 @@ static int open_pages(struct cache *cache, const struct cache_options *options,
 	uint64_t      pages;
 	int           rc;
 
-	rc = groups_make(options->groups, options->group_count, options->prefix_tokens, &groups, err);
+	rc = groups_make(options->groups, options->group_count, options->page_tokens, &groups, err);
 	if (rc < 0)
 		return rc;
 	pages = ((uint64_t)options->device_parents + options->host_parents) * groups.packing_max;

@@ -73,7 +73,7 @@ struct cache_sink {
 struct cache_options {
 	const struct group_spec *groups;
 	uint32_t                 group_count;
-	uint32_t                 prefix_tokens;  /* P */
+	uint32_t                 page_tokens;    /* P */
 	uint32_t                 device_parents;
 	uint32_t                 host_parents;   /* 0: no Host */
 	uint32_t                 prompt_pages;   /* longest prompt that is probed, in pages */

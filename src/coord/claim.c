@@ -7,7 +7,7 @@
 static bool in_tail(const struct cache *cache, const struct cache_probe *probe, uint32_t page)
 {
 	return probe->tail_entry != SLOT_NONE &&
-	       page == probe->host_tokens / cache->pages.groups.prefix_tokens;
+	       page == probe->host_tokens / cache->pages.groups.page_tokens;
 }
 
 struct claim_source claim_source(const struct cache *cache, const struct cache_probe *probe,

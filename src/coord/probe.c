@@ -9,7 +9,7 @@
 static int check_tail(const struct cache *cache, const struct cache_prompt *prompt, uint32_t i,
 		      struct kvs_error *err)
 {
-	const uint32_t page_tokens = cache->pages.groups.prefix_tokens;
+	const uint32_t page_tokens = cache->pages.groups.page_tokens;
 	const uint32_t tokens = prompt->tails[i].tokens;
 
 	if (tokens % page_tokens == 0 || tokens > TOKENS_MAX) {
@@ -39,9 +39,9 @@ static int check_prompt(const struct cache *cache, const struct cache_prompt *pr
 		return err_set(err, KVS_E_INVALID, "page_count: %u, at most %u", prompt->page_count,
 			       cache->prompt_pages);
 	}
-	if ((uint64_t)prompt->page_count * cache->pages.groups.prefix_tokens > TOKENS_MAX) {
+	if ((uint64_t)prompt->page_count * cache->pages.groups.page_tokens > TOKENS_MAX) {
 		return err_set(err, KVS_E_INVALID, "page_count: %u pages of %u tokens, at most %d tokens",
-			       prompt->page_count, cache->pages.groups.prefix_tokens, TOKENS_MAX);
+			       prompt->page_count, cache->pages.groups.page_tokens, TOKENS_MAX);
 	}
 	for (i = 0; i < prompt->tail_count; i++) {
 		const int rc = check_tail(cache, prompt, i, err);
@@ -60,7 +60,7 @@ static uint64_t match_tail(struct cache *cache, const struct cache_prompt *promp
 
 	for (i = 0; i < prompt->tail_count && prompt->tails[i].tokens > tokens; i++) {
 		const struct cache_tail *const tail = &prompt->tails[i];
-		const uint32_t page = tail->tokens / cache->pages.groups.prefix_tokens;
+		const uint32_t page = tail->tokens / cache->pages.groups.page_tokens;
 		const uint32_t entry = pages_find(&cache->pages, prompt->space, &tail->hash);
 		const uint32_t kept = cache->entries[page];
 		bool           legal;
@@ -83,7 +83,7 @@ static uint64_t match_with(struct cache *cache, const struct cache_prompt *promp
 			   struct view *view, enum probe_mode mode, uint64_t *ret_closed,
 			   uint32_t *ret_tail)
 {
-	const uint64_t page_tokens = cache->pages.groups.prefix_tokens;
+	const uint64_t page_tokens = cache->pages.groups.page_tokens;
 	struct joint   joint;
 
 	view->page_count = prompt->page_count;
@@ -149,7 +149,7 @@ int cache_probe(struct cache *cache, const struct cache_prompt *prompt, enum pro
 		KVS_ASSERT_CMP(probe.host_tokens, >=, probe.device_tokens);
 	}
 	if (probe.tail_entry != SLOT_NONE) {
-		cache->entries[probe.host_tokens / cache->pages.groups.prefix_tokens] =
+		cache->entries[probe.host_tokens / cache->pages.groups.page_tokens] =
 			probe.tail_entry;
 	}
 	probe.promotion_tokens = promotion(&probe);

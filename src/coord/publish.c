@@ -67,7 +67,7 @@ int completed_check(const struct cache *cache, const uint32_t *slot_counts, uint
 		    const struct cache_completed *completed, struct kvs_error *err)
 {
 	const bool     any = completed->new_begin < completed->page_count;
-	const uint64_t tokens = (uint64_t)completed->page_count * cache->pages.groups.prefix_tokens;
+	const uint64_t tokens = (uint64_t)completed->page_count * cache->pages.groups.page_tokens;
 	int            rc;
 
 	if (completed->new_begin > completed->page_count) {
@@ -204,7 +204,7 @@ static void publish_run(struct cache *cache, const struct publication *what, uin
 static uint32_t publish_begin(const struct cache *cache, const struct group *group,
 			      const struct cache_completed *completed, uint32_t end)
 {
-	const uint64_t tokens = (uint64_t)completed->page_count * cache->pages.groups.prefix_tokens;
+	const uint64_t tokens = (uint64_t)completed->page_count * cache->pages.groups.page_tokens;
 
 	if (group_is_closed(group))
 		return completed->new_begin * group->page_blocks;
@@ -295,10 +295,10 @@ static int check_tail(const struct cache *cache, const struct table *tables,
 		return err_set(err, KVS_E_INVALID, "tail.tokens: %u, must be at most %d", tail->tokens,
 			       TOKENS_MAX);
 	}
-	if (tail->tokens % groups->prefix_tokens == 0 || tail->tokens > computed) {
+	if (tail->tokens % groups->page_tokens == 0 || tail->tokens > computed) {
 		return err_set(err, KVS_E_INVALID,
 			       "tail.tokens: %u, must not be a multiple of %u, nor above computed, %llu",
-			       tail->tokens, groups->prefix_tokens, (unsigned long long)computed);
+			       tail->tokens, groups->page_tokens, (unsigned long long)computed);
 	}
 	for (g = 0; g < groups->count; g++) {
 		const struct group *const group = &groups->group[g];
@@ -319,7 +319,7 @@ int cache_publish_tail(struct cache *cache, struct table *tables,
 {
 	const struct groups *const groups = &cache->pages.groups;
 	const struct publication   what = { tables, space, epoch, kind };
-	const uint32_t             page = tail->tokens / groups->prefix_tokens;
+	const uint32_t             page = tail->tokens / groups->page_tokens;
 	uint32_t                   g;
 	int                        rc;
 

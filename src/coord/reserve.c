@@ -53,7 +53,7 @@ struct attempt {
 static struct origin_end next_end(const struct attempt *attempt, uint64_t below)
 {
 	const struct cache_prompt *const prompt = &attempt->ask->prompt;
-	const uint32_t                   page_tokens = attempt->reserver->cache->pages.groups.prefix_tokens;
+	const uint32_t                   page_tokens = attempt->reserver->cache->pages.groups.page_tokens;
 	const uint64_t                   pages = below > 0 ? (below - 1) / page_tokens : 0;
 	struct origin_end                end = { .tail = TAIL_NONE };
 	uint32_t                         i = 0;
@@ -80,7 +80,7 @@ static int match(struct attempt *attempt, struct kvs_error *err)
 		return rc;
 	attempt->local_tokens = (uint32_t)probe.host_tokens;
 	origins_count(&reserver->origins, &ask->prompt,
-		      (uint32_t)probe.device_tokens / reserver->cache->pages.groups.prefix_tokens,
+		      (uint32_t)probe.device_tokens / reserver->cache->pages.groups.page_tokens,
 		      ask->page_hints, ask->tail_hints);
 	return 0;
 }
@@ -248,7 +248,7 @@ static void describe(const struct attempt *attempt, const struct origin_end *end
 	reservation->warm_count = (uint32_t)attempt->warm_count;
 	if (end->tail == TAIL_NONE)
 		return;
-	reservation->tail_tokens = end->tokens % attempt->reserver->cache->pages.groups.prefix_tokens;
+	reservation->tail_tokens = end->tokens % attempt->reserver->cache->pages.groups.page_tokens;
 	reservation->tail_hash = prompt->tails[end->tail].hash;
 	reservation->has_prior = end->pages > 0;
 	if (end->pages > 0)

@@ -10,7 +10,7 @@
 #include <endian.h>
 #include <string.h>
 
-/* The largest prefix granularity that engines use. */
+/* The largest page that engines use. */
 #define PIECE_TOKENS 512u
 
 /* Length and digest of the prior, and the token count. */

@@ -3,7 +3,7 @@
  * From tokens to names: the hash of a page, namespaces, object keys.  key/prompt.h makes the chain
  * of a whole prompt of it.
  *
- * A page is page_tokens tokens (prefix_granularity).  Its hash covers its tokens and, through its
+ * A page is page_tokens tokens (P).  Its hash covers its tokens and, through its
  * prior, every token before it, so equal hashes mean equal prefixes.  A *tail*, fewer tokens than a
  * page behind the last full one, is hashed in the same way; its count in the stream tells it apart.
  *

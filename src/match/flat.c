@@ -56,7 +56,7 @@ int flat_make(const uint32_t *windows, uint32_t group_count, uint32_t copies, st
 int flat_positions(const struct flat *flat, const uint32_t *group_of_key, uint32_t key_count,
 		   uint32_t *ret_positions, uint32_t *ret_chunk_count, struct kvs_error *err)
 {
-	const uint32_t copies = flat->groups.prefix_tokens;
+	const uint32_t copies = flat->groups.page_tokens;
 	const uint32_t group_keys = key_count / flat->groups.count;
 	uint32_t       seen[GROUPS_MAX] = { 0 };
 	uint32_t       i;
@@ -106,7 +106,7 @@ static void set_range(uint64_t *words, size_t begin, size_t end)
 
 void flat_keep(const struct flat *flat, uint32_t boundary, uint32_t chunk_count, uint64_t *ret_keep)
 {
-	const uint32_t copies = flat->groups.prefix_tokens;
+	const uint32_t copies = flat->groups.page_tokens;
 	const size_t   keys = flat_keys(flat);
 	uint32_t       g, chunk;
 

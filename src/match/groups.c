@@ -42,7 +42,7 @@ static int check_window(const struct group_spec *spec, uint32_t id, struct kvs_e
 		       id, spec->name, (unsigned int)spec->kind);
 }
 
-static int check_spec(const struct group_spec *specs, uint32_t id, uint32_t prefix_tokens,
+static int check_spec(const struct group_spec *specs, uint32_t id, uint32_t page_tokens,
 		      struct kvs_error *err)
 {
 	const struct group_spec *const spec = &specs[id];
@@ -50,10 +50,10 @@ static int check_spec(const struct group_spec *specs, uint32_t id, uint32_t pref
 
 	if (rc < 0)
 		return rc;
-	if (spec->block_tokens == 0 || prefix_tokens % spec->block_tokens != 0) {
+	if (spec->block_tokens == 0 || page_tokens % spec->block_tokens != 0) {
 		return err_set(err, KVS_E_INVALID,
-			       GROUP_LABEL "block_tokens: %u does not divide prefix_tokens, %u", id,
-			       spec->name, spec->block_tokens, prefix_tokens);
+			       GROUP_LABEL "block_tokens: %u does not divide page_tokens, %u", id,
+			       spec->name, spec->block_tokens, page_tokens);
 	}
 	if (spec->packing == 0) {
 		return err_set(err, KVS_E_INVALID,
@@ -78,7 +78,7 @@ static uint32_t lookback_of(uint32_t window_tokens, uint32_t block_tokens)
 /* The columns of a group behind those of the groups before it; false when they are too many. */
 static bool append_group(struct groups *groups, const struct group_spec *spec)
 {
-	const uint32_t page_blocks = groups->prefix_tokens / spec->block_tokens;
+	const uint32_t page_blocks = groups->page_tokens / spec->block_tokens;
 	const uint32_t window_tokens = window_of(spec);
 
 	if (page_blocks > COLUMNS_MAX - groups->columns)
@@ -94,23 +94,23 @@ static bool append_group(struct groups *groups, const struct group_spec *spec)
 	return true;
 }
 
-int groups_make(const struct group_spec *specs, uint32_t count, uint32_t prefix_tokens,
+int groups_make(const struct group_spec *specs, uint32_t count, uint32_t page_tokens,
 		struct groups *ret_groups, struct kvs_error *err)
 {
-	struct groups groups = { .prefix_tokens = prefix_tokens };
+	struct groups groups = { .page_tokens = page_tokens };
 	uint32_t      id;
 	int           rc;
 
-	if (prefix_tokens == 0 || prefix_tokens > TOKENS_MAX) {
-		return err_set(err, KVS_E_INVALID, "prefix_tokens: %u is out of range; use 1 to %d",
-			       prefix_tokens, TOKENS_MAX);
+	if (page_tokens == 0 || page_tokens > TOKENS_MAX) {
+		return err_set(err, KVS_E_INVALID, "page_tokens: %u is out of range; use 1 to %d",
+			       page_tokens, TOKENS_MAX);
 	}
 	if (count == 0 || count > GROUPS_MAX) {
 		return err_set(err, KVS_E_INVALID, "groups: %u is out of range; use 1 to %u", count,
 			       GROUPS_MAX);
 	}
 	for (id = 0; id < count; id++) {
-		rc = check_spec(specs, id, prefix_tokens, err);
+		rc = check_spec(specs, id, page_tokens, err);
 		if (rc < 0)
 			return rc;
 		if (!append_group(&groups, &specs[id])) {

@@ -3,7 +3,7 @@
  * Cache groups: what a model keeps of its tokens, and in which pieces.
  *
  * Scheduling speaks tokens, allocation speaks blocks; only this file converts.  A prefix page is
- * P tokens (prefix_tokens), the unit that is hashed.  A block of a group is q tokens (block_tokens),
+ * P tokens (page_tokens), the unit that is hashed.  A block of a group is q tokens (block_tokens),
  * a divisor of P, so that a page is P / q blocks of the group.
  *
  *   FULL    keeps every block; a prefix is restorable as far as all of them are there
@@ -55,7 +55,7 @@ struct group {
 };
 
 struct groups {
-	uint32_t     prefix_tokens; /* P */
+	uint32_t     page_tokens;   /* P */
 	uint32_t     count;
 	uint32_t     columns;
 	uint32_t     packing_max; /* of all groups: so many places a parent needs */
@@ -69,7 +69,7 @@ struct groups {
  * Owner   Copies the specs; the names stay the caller's and must outlive the result.
  * Errors  KVS_E_INVALID: the sentence names the group and the field.
  */
-int groups_make(const struct group_spec *specs, uint32_t count, uint32_t prefix_tokens,
+int groups_make(const struct group_spec *specs, uint32_t count, uint32_t page_tokens,
 		struct groups *ret_groups, struct kvs_error *err);
 
 /* FULL groups: what is right of a hole is lost. */

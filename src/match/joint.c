@@ -139,7 +139,7 @@ struct joint match_joint(const struct view *view, uint32_t page_bound)
 
 	KVS_ASSERT_CMP(page_bound, <=, view->page_count);
 	KVS_ASSERT_CMP(view->floor, <=, page_bound);
-	KVS_ASSERT_CMP((uint64_t)page_bound * groups->prefix_tokens, <=, TOKENS_MAX);
+	KVS_ASSERT_CMP((uint64_t)page_bound * groups->page_tokens, <=, TOKENS_MAX);
 	closed = match_closed(view, page_bound, &any_closed);
 	for (g = 0; g < groups->count; g++)
 		held_from[g] = UINT32_MAX;
@@ -171,7 +171,7 @@ bool match_legal(const struct view *view, uint64_t tokens)
 	const struct groups *const groups = &view->pages->groups;
 	uint32_t                   g;
 
-	KVS_ASSERT_CMP(tokens, <=, (uint64_t)view->page_count * groups->prefix_tokens);
+	KVS_ASSERT_CMP(tokens, <=, (uint64_t)view->page_count * groups->page_tokens);
 	for (g = 0; g < groups->count; g++) {
 		const struct group *const group = &groups->group[g];
 		uint32_t                  first, end;

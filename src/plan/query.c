@@ -165,7 +165,7 @@ struct walk {
 
 static struct walk walk_from(const struct query *query, const struct query_ask *ask, uint32_t reach)
 {
-	struct walk walk = { .ask = ask, .page_tokens = query->misses.groups.prefix_tokens };
+	struct walk walk = { .ask = ask, .page_tokens = query->misses.groups.page_tokens };
 
 	walk.page = reach / walk.page_tokens;
 	while (walk.tail < ask->tail_count && ask->tails[walk.tail].tokens > reach)
@@ -250,7 +250,7 @@ static enum query_bypass plan(struct query *query, const struct query_ask *ask)
 /* What a caller got wrong. */
 static void check_ask(const struct query *query, const struct query_ask *ask)
 {
-	const uint32_t page_tokens = query->misses.groups.prefix_tokens;
+	const uint32_t page_tokens = query->misses.groups.page_tokens;
 	uint32_t       i;
 
 	KVS_ASSERT_CMP(ask->bound_tokens / page_tokens, <=, ask->view->page_count);

@@ -212,7 +212,7 @@ static void hold_prefix(const struct snapshots *snapshots, const struct cache_co
 static int check(const struct snapshots *snapshots, const struct cache_completed *completed,
 		 struct kvs_error *err)
 {
-	const uint64_t tokens = (uint64_t)completed->page_count * groups_of(snapshots)->prefix_tokens;
+	const uint64_t tokens = (uint64_t)completed->page_count * groups_of(snapshots)->page_tokens;
 
 	if (completed->computed > TOKENS_MAX) {
 		return err_set(err, KVS_E_INVALID, "computed: %llu tokens, must be at most %d",

@@ -30,7 +30,7 @@ uint64_t snapshot_tokens(const struct snapshots *snapshots, uint32_t snapshot, u
 	const struct snapshot *const item = item_of(snapshots, snapshot);
 
 	if (hit_tokens < item->base || hit_tokens > item->computed ||
-	    hit_tokens % groups_of(snapshots)->prefix_tokens != 0 ||
+	    hit_tokens % groups_of(snapshots)->page_tokens != 0 ||
 	    !snapshot_is_ready(snapshots, snapshot))
 		return hit_tokens;
 	return item->computed;
@@ -184,7 +184,7 @@ void snapshots_audit(const struct snapshots *snapshots)
 		const struct mover_ticket *const stash = mover_find(snapshots->mover, item->stash);
 
 		KVS_ASSERT_CMP(item->base, <, item->computed);
-		KVS_ASSERT_CMP(item->base % groups_of(snapshots)->prefix_tokens, ==, 0);
+		KVS_ASSERT_CMP(item->base % groups_of(snapshots)->page_tokens, ==, 0);
 		KVS_ASSERT_CMP(item->block_count, <=, snapshots->block_max);
 		if (stash) {
 			KVS_ASSERT_CMP(stash->kind, ==, TICKET_STASH);

@@ -31,10 +31,10 @@ static void on_removed(void *ctx, const struct cell_name *name, uint32_t block)
 	box->removed++;
 }
 
-void box_open(struct box *box, uint32_t prefix_tokens, uint32_t device_parents,
+void box_open(struct box *box, uint32_t page_tokens, uint32_t device_parents,
 	      uint32_t host_parents, const struct group_spec *specs)
 {
-	struct cache_options options = { .prefix_tokens = prefix_tokens,
+	struct cache_options options = { .page_tokens = page_tokens,
 					 .device_parents = device_parents,
 					 .host_parents = host_parents,
 					 .prompt_pages = BOX_PAGES,
@@ -87,7 +87,7 @@ uint64_t box_put_page(struct box *box, uint32_t group, uint32_t page, enum cell_
 		const uint32_t page_blocks = groups->group[g].page_blocks;
 
 		table_push_holes(&request.tables[g], (page + (g != group)) * page_blocks);
-		demands[g] = demand_dense(g == group ? groups->prefix_tokens : 0, 0);
+		demands[g] = demand_dense(g == group ? groups->page_tokens : 0, 0);
 	}
 	if (box_admit(box, &request, demands, false, NULL, &admitted) < 0 ||
 	    cache_publish(box->cache, request.tables, &box->space, &box->hashes[page], page, 1,

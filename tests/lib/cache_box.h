@@ -41,7 +41,7 @@ struct box_request {
 };
 
 /* Up to BOX_GROUPS groups; the first one without block tokens ends them. */
-void box_open(struct box *box, uint32_t prefix_tokens, uint32_t device_parents,
+void box_open(struct box *box, uint32_t page_tokens, uint32_t device_parents,
 	      uint32_t host_parents, const struct group_spec *specs);
 void box_close(struct box *box);
 

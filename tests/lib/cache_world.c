@@ -21,8 +21,8 @@ void world_name_pages(const struct world *world, uint32_t prompt, struct prefix_
 	uint32_t page;
 
 	for (page = 0; page < WORLD_PAGES; page++) {
-		ret_hashes[page] = world_name(prompt, (page + 1) * world->prefix_tokens,
-					   world->prefix_tokens);
+		ret_hashes[page] = world_name(prompt, (page + 1) * world->page_tokens,
+					   world->page_tokens);
 	}
 }
 
@@ -55,16 +55,16 @@ void world_open_cache(struct world *world, uint64_t seed)
 	uint32_t             i, packing = 1;
 
 	prng_seed(&prng, seed);
-	world->prefix_tokens = prng_chance(&prng, 1, 2) ? 2 : 4;
+	world->page_tokens = prng_chance(&prng, 1, 2) ? 2 : 4;
 	world->group_count = 1 + (uint32_t)prng_below(&prng, 3);
 	for (i = 0; i < world->group_count; i++) {
-		make_group(&world->specs[i], i, world->prefix_tokens, &prng);
+		make_group(&world->specs[i], i, world->page_tokens, &prng);
 		if (world->specs[i].packing > packing)
 			packing = world->specs[i].packing;
 	}
 	options.groups = world->specs;
 	options.group_count = world->group_count;
-	options.prefix_tokens = world->prefix_tokens;
+	options.page_tokens = world->page_tokens;
 	options.device_parents = 2 + (uint32_t)prng_below(&prng, 12 / packing - 1);
 	options.host_parents = (uint32_t)prng_below(&prng, 5);
 	options.sink = (struct cache_sink){ .removed = on_removed, .ctx = world };

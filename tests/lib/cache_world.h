@@ -33,7 +33,7 @@ struct world {
 	struct cache        *cache;
 	struct group_spec    specs[3];
 	uint32_t             group_count;
-	uint32_t             prefix_tokens;
+	uint32_t             page_tokens;
 	struct kvs_namespace space;
 	struct world_request requests[WORLD_REQUESTS];
 	struct cache_hold    pins[WORLD_PINS];

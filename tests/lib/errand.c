@@ -3,11 +3,11 @@
 
 #include "base/bits.h"
 
-void errand_open(struct errand *errand, uint32_t prefix_tokens, uint32_t device_parents,
+void errand_open(struct errand *errand, uint32_t page_tokens, uint32_t device_parents,
 		uint32_t host_parents, const struct group_spec *specs)
 {
 	*errand = (struct errand){ 0 };
-	box_open(&errand->box, prefix_tokens, device_parents, host_parents, specs);
+	box_open(&errand->box, page_tokens, device_parents, host_parents, specs);
 	KVS_ASSERT(reserver_open(&errand->reserver, errand->box.cache, ERRAND_TAILS, NULL) == 0);
 	KVS_ASSERT_CMP(cache_groups(errand->box.cache)->columns * BOX_PAGES, <=, 8 * 64);
 }

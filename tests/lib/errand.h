@@ -26,7 +26,7 @@ struct errand {
 	uint32_t                 tail_count;
 };
 
-void errand_open(struct errand *errand, uint32_t prefix_tokens, uint32_t device_parents,
+void errand_open(struct errand *errand, uint32_t page_tokens, uint32_t device_parents,
 		uint32_t host_parents, const struct group_spec *specs);
 /* Releases the reservation. */
 void errand_close(struct errand *errand);

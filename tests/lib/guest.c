@@ -31,13 +31,13 @@ void guest_open(struct yard *yard, struct guest *guest, uint64_t id, const int32
 static struct prompt prompt_of(const struct yard *yard, const struct guest *guest)
 {
 	return (struct prompt){ .tokens = guest->tokens, .token_count = guest->token_count,
-				.page_tokens = yard->spec.prefix_tokens };
+				.page_tokens = yard->spec.page_tokens };
 }
 
 void guest_hash(const struct yard *yard, struct guest *guest)
 {
 	const struct prompt prompt = prompt_of(yard, guest);
-	const uint32_t      pages = guest->token_count / yard->spec.prefix_tokens;
+	const uint32_t      pages = guest->token_count / yard->spec.page_tokens;
 	const uint32_t      first = guest->hashed;
 
 	if (first == pages)
@@ -50,11 +50,11 @@ void guest_hash(const struct yard *yard, struct guest *guest)
 struct prefix_hash guest_tail_hash(const struct yard *yard, struct guest *guest, uint32_t tokens)
 {
 	const struct prompt prompt = prompt_of(yard, guest);
-	const uint32_t      pages = tokens / yard->spec.prefix_tokens;
+	const uint32_t      pages = tokens / yard->spec.page_tokens;
 	struct prefix_hash  hash;
 
 	guest_hash(yard, guest);
-	prefix_hash_tail(&prompt, pages, tokens % yard->spec.prefix_tokens,
+	prefix_hash_tail(&prompt, pages, tokens % yard->spec.page_tokens,
 			 pages > 0 ? &guest->hashes[pages - 1] : NULL, &hash);
 	return hash;
 }
@@ -100,7 +100,7 @@ static void count_hit(struct yard *yard, const struct cache_probe *probe,
 static void take_hit(struct yard *yard, struct guest *guest, const struct cache_probe *probe,
 		     const struct cache_admitted *admitted)
 {
-	const uint32_t page = yard->spec.prefix_tokens;
+	const uint32_t page = yard->spec.page_tokens;
 	const uint32_t first = (uint32_t)(admitted->device_tokens / page);
 	uint64_t       id;
 
@@ -196,7 +196,7 @@ static int admit_waiting(struct yard *yard, struct guest *guest, uint32_t budget
 		(uint32_t)prefix_reusable_tokens(guest->token_count, guest->replay, LOGITS_NONE);
 	struct cache_tail   tails[GUEST_TAILS];
 	struct cache_prompt prompt = { .space = &yard->space, .hashes = guest->hashes,
-				       .page_count = bound / yard->spec.prefix_tokens,
+				       .page_count = bound / yard->spec.page_tokens,
 				       .tails = tails };
 	struct cache_probe  probe;
 	uint64_t            computed;
@@ -221,7 +221,7 @@ static int admit_waiting(struct yard *yard, struct guest *guest, uint32_t budget
 
 static struct cache_completed completed_of(struct yard *yard, struct guest *guest)
 {
-	const uint32_t         pages = guest->computed / yard->spec.prefix_tokens;
+	const uint32_t         pages = guest->computed / yard->spec.page_tokens;
 	struct cache_completed completed = { .space = &yard->space, .hashes = guest->hashes,
 					     .page_count = pages, .new_begin = guest->published,
 					     .computed = guest->computed };

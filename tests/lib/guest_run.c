@@ -130,7 +130,7 @@ static void leave(struct guest *guest)
 /* The last, partial page: named, and a hint that it is. */
 static void publish_tail(struct yard *yard, struct guest *guest)
 {
-	const uint32_t          page = yard->spec.prefix_tokens;
+	const uint32_t          page = yard->spec.page_tokens;
 	const uint32_t          tokens = guest->computed - guest->unaligned;
 	const uint32_t          pages = tokens / page;
 	const struct cache_tail tail = { tokens, guest_tail_hash(yard, guest, tokens) };
@@ -145,7 +145,7 @@ static void publish_tail(struct yard *yard, struct guest *guest)
 static struct cache_completed all_pages(const struct yard *yard, struct guest *guest,
 					enum cell_kind kind)
 {
-	const uint32_t pages = guest->computed / yard->spec.prefix_tokens;
+	const uint32_t pages = guest->computed / yard->spec.page_tokens;
 
 	guest_hash(yard, guest);
 	return (struct cache_completed){ .space = &yard->space, .hashes = guest->hashes,
@@ -162,7 +162,7 @@ void guest_finish(struct yard *yard, struct guest *guest)
 	KVS_ASSERT_CMP(guest->end, ==, 0);
 	KVS_ASSERT_CMP(guest->computed + 1, ==, guest->token_count);
 	KVS_ASSERT(cache_advance(yard->cache, guest->tables, &completed, guest->epoch, NULL) == 0);
-	if (guest->computed % yard->spec.prefix_tokens > guest->unaligned)
+	if (guest->computed % yard->spec.page_tokens > guest->unaligned)
 		publish_tail(yard, guest);
 	cache_free(yard->cache, guest->tables);
 	yard->counts->finishes++;

@@ -17,7 +17,7 @@ static bool has_state(const struct yard *yard)
 static uint32_t chunk_size(const struct yard *yard, const struct guest *guest, uint32_t first,
 			   uint32_t promotion, uint32_t budget)
 {
-	const uint32_t page = yard->spec.prefix_tokens;
+	const uint32_t page = yard->spec.page_tokens;
 	const uint32_t left = guest->prefill - first;
 	const uint32_t to_boundary = page - first % page;
 	uint32_t       size = left < budget ? left : budget;
@@ -55,7 +55,7 @@ bool guest_chunk(const struct yard *yard, const struct guest *guest, uint32_t be
 		 uint32_t promotion, uint32_t budget, struct guest_step *ret_step)
 {
 	const uint32_t    size = chunk_size(yard, guest, begin, promotion, budget);
-	const uint32_t    rest = (begin + size) % yard->spec.prefix_tokens;
+	const uint32_t    rest = (begin + size) % yard->spec.page_tokens;
 	struct guest_step step = { .begin = begin, .end = begin + size, .sparse = true };
 
 	if (size == 0)

@@ -40,7 +40,7 @@ static void count_removed(void *ctx, const struct cell_name *name, uint32_t bloc
 void lab_open(struct lab *lab, const struct lab_model *model)
 {
 	struct group_spec    groups[ARRAY_COUNT(names)];
-	struct cache_options options = { .groups = groups, .prefix_tokens = model->prefix_tokens,
+	struct cache_options options = { .groups = groups, .page_tokens = model->page_tokens,
 					 .device_parents = model->device,
 					 .host_parents = model->host, .prompt_pages = LAB_PAGES,
 					 .sink = { count_inserted, count_removed, lab } };
@@ -99,7 +99,7 @@ void lab_prompt(struct lab *lab, uint32_t number, uint32_t first)
 
 struct cache_tail lab_tail(struct lab *lab, uint32_t tokens)
 {
-	struct prefix_hash *const hash = &lab->hashes[tokens / lab->groups->prefix_tokens];
+	struct prefix_hash *const hash = &lab->hashes[tokens / lab->groups->page_tokens];
 
 	hash->byte[2] = (uint8_t)tokens;
 	return (struct cache_tail){ .tokens = tokens, .hash = *hash };
@@ -295,7 +295,7 @@ void lab_free(struct lab *lab, struct lab_request *request)
 
 uint64_t lab_run(struct lab *lab, uint32_t tokens, enum cell_kind kind)
 {
-	const uint32_t     pages = tokens / lab->groups->prefix_tokens;
+	const uint32_t     pages = tokens / lab->groups->page_tokens;
 	struct lab_step    step = lab_tokens(tokens);
 	struct lab_request request;
 

@@ -28,7 +28,7 @@
 
 /* The model of a scenario; groups end with one of q = 0. */
 struct lab_model {
-	uint32_t          prefix_tokens;
+	uint32_t          page_tokens;
 	uint32_t          device; /* parents */
 	uint32_t          host;
 	struct group_spec groups[5];

@@ -73,7 +73,7 @@ static uint32_t device_block(struct cache *cache, const struct naive_names *name
 {
 	const struct groups *const groups = cache_groups(cache);
 	const uint32_t             page = position / groups->group[group].page_blocks;
-	const bool                 tail = page == hit / groups->prefix_tokens;
+	const bool                 tail = page == hit / groups->page_tokens;
 	const struct cell_name     name = { names->space, tail ? &names->tail : &names->hashes[page],
 					    group, position % groups->group[group].page_blocks };
 
@@ -99,7 +99,7 @@ static void need_hit(struct cache *cache, const struct cache_probe *probe,
 			continue;
 		}
 		block = device_block(cache, names, hit, g, position);
-		if (block == BLOCK_NULL || position / group->page_blocks == hit / groups->prefix_tokens)
+		if (block == BLOCK_NULL || position / group->page_blocks == hit / groups->page_tokens)
 			plan->needed[g]++;
 		if (block != BLOCK_NULL)
 			find(plan, g, block)->must_stay = true;

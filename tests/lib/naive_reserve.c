@@ -129,7 +129,7 @@ static bool make_bill(struct naive_reserve *naive, const struct naive_prompt *pr
 		for (position = 0; position * group->spec.block_tokens < tokens; position++) {
 			const uint32_t chain = position / group->page_blocks;
 			const bool     of_tail = tail != NONE &&
-					     chain == tokens / naive->groups->prefix_tokens;
+					     chain == tokens / naive->groups->page_tokens;
 			const uint32_t page = of_tail ? NAIVE_TAILS + prompt->tail_page[tail] : chain;
 			const uint32_t offset = position % group->page_blocks;
 			enum where     where;
@@ -186,7 +186,7 @@ static enum reserve_answer try(struct naive_reserve *naive, const struct naive_p
 static bool is_boundary(const struct naive_reserve *naive, const struct naive_prompt *prompt,
 			uint32_t tokens, uint32_t *ret_tail)
 {
-	const uint32_t page_tokens = naive->groups->prefix_tokens;
+	const uint32_t page_tokens = naive->groups->page_tokens;
 	uint32_t       i;
 
 	*ret_tail = NONE;
@@ -224,7 +224,7 @@ static bool is_hit(struct naive_reserve *naive, const struct naive_prompt *promp
 
 static uint32_t local_hit(struct naive_reserve *naive, const struct naive_prompt *prompt)
 {
-	uint32_t tokens = (prompt->page_count + 1) * naive->groups->prefix_tokens - 1;
+	uint32_t tokens = (prompt->page_count + 1) * naive->groups->page_tokens - 1;
 
 	while (tokens > 0 && !is_hit(naive, prompt, tokens))
 		tokens--;
@@ -233,7 +233,7 @@ static uint32_t local_hit(struct naive_reserve *naive, const struct naive_prompt
 
 void naive_reserve(struct naive_reserve *naive, const struct naive_prompt *prompt)
 {
-	uint32_t    tokens = (prompt->page_count + 1) * naive->groups->prefix_tokens;
+	uint32_t    tokens = (prompt->page_count + 1) * naive->groups->page_tokens;
 	struct bill bill;
 	uint32_t    tail;
 

@@ -20,13 +20,13 @@ struct prefix_hash page_hash(uint32_t number)
 }
 
 void prompt_open(struct prompt *prompt, const struct group_spec *specs, uint32_t count,
-		 uint32_t prefix_tokens, uint32_t page_count)
+		 uint32_t page_tokens, uint32_t page_count)
 {
 	struct groups groups;
 	uint32_t      i;
 
 	KVS_ASSERT_CMP(page_count, <=, PROMPT_PAGES_MAX);
-	KVS_ASSERT(groups_make(specs, count, prefix_tokens, &groups, NULL) == 0);
+	KVS_ASSERT(groups_make(specs, count, page_tokens, &groups, NULL) == 0);
 	*prompt = (struct prompt){ .page_count = page_count, .next_block = 1 };
 	memset(&prompt->space, 0x11, sizeof(prompt->space));
 	KVS_ASSERT(pages_open(&prompt->pages, &groups, page_count) == 0);
@@ -69,7 +69,7 @@ void prompt_draw(const struct view *view, uint32_t group, uint32_t pages, char *
 	const struct group *const  g = &groups->group[group];
 	uint32_t                   first, end, i;
 
-	match_needed(g, (uint64_t)pages * groups->prefix_tokens, &first, &end);
+	match_needed(g, (uint64_t)pages * groups->page_tokens, &first, &end);
 	end = pages * g->page_blocks;
 	for (i = view->floor * g->page_blocks; i < end; i++)
 		*ret_drawn++ = i >= first ? 'x' : '-';

@@ -26,7 +26,7 @@ struct prompt {
 struct prefix_hash page_hash(uint32_t number);
 
 void prompt_open(struct prompt *prompt, const struct group_spec *specs, uint32_t count,
-		 uint32_t prefix_tokens, uint32_t page_count);
+		 uint32_t page_tokens, uint32_t page_count);
 void prompt_close(struct prompt *prompt);
 
 /* Publish what is drawn, in blocks not seen before. */

@@ -20,7 +20,7 @@ struct quay *quay_new(const struct quay_spec *spec)
 	struct quay *const   quay = calloc(1, sizeof(*quay));
 	struct cache_options options = { .groups = spec->groups,
 					 .group_count = spec->group_count,
-					 .prefix_tokens = spec->prefix_tokens,
+					 .page_tokens = spec->page_tokens,
 					 .device_parents = spec->device_parents,
 					 .host_parents = spec->host_parents,
 					 .prompt_pages = QUAY_PAGES };
@@ -61,7 +61,7 @@ static const struct groups *groups_of(const struct quay *quay)
 
 static void know(struct quay *quay, const struct quay_request *request, uint32_t page)
 {
-	const uint32_t tokens = quay->spec.prefix_tokens;
+	const uint32_t tokens = quay->spec.page_tokens;
 	uint32_t       i;
 
 	for (i = 0; i < quay->known_count; i++) {
@@ -77,7 +77,7 @@ static void know(struct quay *quay, const struct quay_request *request, uint32_t
 void quay_prompt(struct quay *quay, struct quay_request *request, uint64_t id, int32_t first,
 		uint32_t count)
 {
-	const uint32_t pages = count / quay->spec.prefix_tokens;
+	const uint32_t pages = count / quay->spec.page_tokens;
 	uint32_t       i;
 
 	KVS_ASSERT_CMP(count, <=, QUAY_TOKENS);
@@ -89,7 +89,7 @@ void quay_prompt(struct quay *quay, struct quay_request *request, uint64_t id, i
 					  (uint64_t)request->tokens[i]);
 	}
 	prefix_hash_chain(&(struct prompt){ .tokens = request->tokens, .token_count = count,
-					    .page_tokens = quay->spec.prefix_tokens },
+					    .page_tokens = quay->spec.page_tokens },
 			  0, pages, NULL, request->hashes);
 	for (i = 0; i < pages; i++)
 		know(quay, request, i);
@@ -159,7 +159,7 @@ static void make_demands(const struct quay *quay, uint32_t tokens, struct demand
 
 int quay_start(struct quay *quay, struct quay_request *request, uint32_t probe_pages, uint32_t end)
 {
-	const uint32_t            page = quay->spec.prefix_tokens;
+	const uint32_t            page = quay->spec.page_tokens;
 	const struct cache_prompt prompt = { .space = &quay->space, .hashes = request->hashes,
 					     .page_count = probe_pages };
 	struct demand             demands[QUAY_GROUPS];
@@ -194,7 +194,7 @@ int quay_start(struct quay *quay, struct quay_request *request, uint32_t probe_p
 
 struct cache_completed quay_completed(const struct quay *quay, const struct quay_request *request)
 {
-	const uint32_t pages = (uint32_t)(request->computed / quay->spec.prefix_tokens);
+	const uint32_t pages = (uint32_t)(request->computed / quay->spec.page_tokens);
 
 	return (struct cache_completed){ .space = &quay->space, .hashes = request->hashes,
 					 .page_count = pages, .new_begin = request->published,

@@ -28,7 +28,7 @@
 struct quay_spec {
 	const struct group_spec *groups;
 	uint32_t                 group_count;
-	uint32_t                 prefix_tokens;
+	uint32_t                 page_tokens;
 	uint32_t                 device_parents;
 	uint32_t                 host_parents;
 	uint32_t                 candidates;      /* 0: 64, and so for all below */

@@ -22,7 +22,7 @@ void scene_open(const struct scene *scene, struct prompt *prompt)
 						    .window_tokens = scene->group[count].window_tokens,
 						    .packing = 1 };
 	}
-	prompt_open(prompt, specs, count, scene->prefix_tokens, scene->page_count);
+	prompt_open(prompt, specs, count, scene->page_tokens, scene->page_count);
 	for (g = 0; g < count; g++) {
 		if (scene->group[g].device)
 			prompt_hold(prompt, STRATUM_DEVICE, g, scene->group[g].device);
@@ -44,7 +44,7 @@ void scene_play_in(const struct scene *scene, uint32_t held_in)
 	joint = match_joint(&view, scene->page_count);
 	assert_int_equal(joint.pages, scene->pages);
 	assert_int_equal(joint.closed_pages, scene->closed_pages);
-	assert_true(match_legal(&view, (uint64_t)joint.pages * scene->prefix_tokens));
+	assert_true(match_legal(&view, (uint64_t)joint.pages * scene->page_tokens));
 	for (g = 0; g < prompt.pages.groups.count; g++) {
 		prompt_draw(&view, g, joint.pages, used);
 		assert_string_equal(used, scene->group[g].used);

@@ -13,7 +13,7 @@
 #define SCENE_GROUPS 3u
 
 struct scene {
-	uint32_t prefix_tokens;
+	uint32_t page_tokens;
 	uint32_t page_count;
 	uint32_t floor;
 	uint32_t pages;        /* the answer */

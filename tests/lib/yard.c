@@ -102,7 +102,7 @@ struct yard *yard_open(const struct yard_spec *spec, struct yard_counts *counts)
 	struct yard *const         yard = aligned_alloc(64, (sizeof(*yard) + 63) / 64 * 64);
 	const struct cache_options options = { .groups = spec->groups,
 					       .group_count = spec->group_count,
-					       .prefix_tokens = spec->prefix_tokens,
+					       .page_tokens = spec->page_tokens,
 					       .device_parents = spec->device_parents,
 					       .host_parents = spec->host_parents,
 					       .prompt_pages = spec->prompt_pages,
@@ -125,7 +125,7 @@ struct yard *yard_open(const struct yard_spec *spec, struct yard_counts *counts)
 	mover.candidates = &yard->candidates;
 	KVS_ASSERT(mover_open(&yard->mover, &mover, NULL) == 0);
 	KVS_ASSERT(snapshots_open(&yard->snapshots, &yard->mover, 3, 32, NULL) == 0);
-	KVS_ASSERT(tails_open(&yard->tails, 32, spec->prefix_tokens) == 0);
+	KVS_ASSERT(tails_open(&yard->tails, 32, spec->page_tokens) == 0);
 	open_layout(yard);
 	open_engines(yard);
 	return yard;

@@ -34,7 +34,7 @@ struct yard_spec {
 	const uint32_t          *layers; /* of each; 8 * q * layers * packing (STATE: 8 * layers * packing)
 					    is at most YARD_PARENT_BYTES */
 	uint32_t                 group_count;
-	uint32_t                 prefix_tokens;
+	uint32_t                 page_tokens;
 	uint32_t                 device_parents;
 	uint32_t                 host_parents;
 	uint32_t                 prompt_pages;

@@ -107,7 +107,7 @@ static void check_row(const struct world *world, const struct world_request *req
 	const struct group *const group = &cache_groups(world->cache)->group[move->group];
 	const uint32_t            q = group->spec.block_tokens;
 	const uint32_t            page = move->position / group->page_blocks;
-	const bool                tail = page == hit / world->prefix_tokens;
+	const bool                tail = page == hit / world->page_tokens;
 	const uint64_t            rest = hit - (uint64_t)move->position * q;
 
 	KVS_ASSERT(move->from_host || tail);
@@ -195,7 +195,7 @@ static void make_demands(const struct world *world, uint32_t end, uint32_t token
 static struct cache_completed completed_of(const struct world *world, const struct world_request *request,
 					   uint32_t kind)
 {
-	const uint32_t pages = request->end / world->prefix_tokens;
+	const uint32_t pages = request->end / world->page_tokens;
 	const bool     any = pages > request->published;
 
 	return (struct cache_completed){ .space = &world->space,
@@ -208,7 +208,7 @@ static struct cache_completed completed_of(const struct world *world, const stru
 
 static void start(struct world *world, struct world_request *request, const struct prop_op *op)
 {
-	const uint32_t         page_tokens = world->prefix_tokens;
+	const uint32_t         page_tokens = world->page_tokens;
 	const uint32_t         prompt_id = op->arg[0] / 8 % 4;
 	const uint32_t         pages = (op->arg[1] + 3) % 7 % 4;
 	struct cache_tail      tails[2];
@@ -247,7 +247,7 @@ static void start(struct world *world, struct world_request *request, const stru
 
 static void go_on(struct world *world, struct world_request *request, const struct prop_op *op)
 {
-	const uint32_t           tokens = 1 + op->arg[1] % (2 * world->prefix_tokens);
+	const uint32_t           tokens = 1 + op->arg[1] % (2 * world->page_tokens);
 	const struct naive_names names = { &world->space, request->hashes, { { 0 } } };
 	struct demand            demands[3];
 	struct cache_admission   admission = {
@@ -278,11 +278,11 @@ static void advance(struct world *world, struct world_request *request, const st
 static void finish(struct world *world, struct world_request *request, const struct prop_op *op)
 {
 	const struct cache_tail tail = {
-		request->end, world_name(request->prompt, request->end, world->prefix_tokens)
+		request->end, world_name(request->prompt, request->end, world->page_tokens)
 	};
 
 	advance(world, request, op);
-	if (request->end % world->prefix_tokens > 0 && op->arg[1] % 4 > 0) {
+	if (request->end % world->page_tokens > 0 && op->arg[1] % 4 > 0) {
 		KVS_ASSERT(cache_publish_tail(world->cache, request->tables, &world->space, &tail,
 					      request->end, request->epoch, CELL_ENDPOINT, NULL) == 0);
 	}

@@ -380,11 +380,11 @@ static void groups_of_any_geometry_serve_right_rows(void **state)
 	memset(counts, 0, sizeof(*counts));
 	prng_seed(&prng, 11);
 	for (round = 0; round < 16; round++) {
-		spec.prefix_tokens = pages[prng_below(&prng, ARRAY_COUNT(pages))];
+		spec.page_tokens = pages[prng_below(&prng, ARRAY_COUNT(pages))];
 		spec.group_count = 1 + (uint32_t)prng_below(&prng, YARD_GROUPS);
 		for (g = 0; g < spec.group_count; g++) {
 			layers[g] = 1 + (uint32_t)prng_below(&prng, 2);
-			groups[g] = draw_group(&prng, g, spec.prefix_tokens, layers[g]);
+			groups[g] = draw_group(&prng, g, spec.page_tokens, layers[g]);
 		}
 		spec.device_parents = 32 + (uint32_t)prng_below(&prng, YARD_PARENTS - 31);
 		spec.host_parents = (uint32_t)prng_below(&prng, YARD_PARENTS + 1);

@@ -42,7 +42,7 @@ static const struct groups *groups_of(const struct world *world)
 
 static bool holds(const struct world *world, const struct group *group, uint32_t position)
 {
-	const uint32_t page = position * group->spec.block_tokens / groups_of(world)->prefix_tokens;
+	const uint32_t page = position * group->spec.block_tokens / groups_of(world)->page_tokens;
 	const uint32_t column = group->first_column + position % group->page_blocks;
 
 	if (page < world->floor)
@@ -98,7 +98,7 @@ static bool all_support(const struct world *world, uint32_t tokens, bool closed_
 static uint32_t greatest(const struct world *world, uint32_t bound, bool closed_only)
 {
 	while (bound > world->floor &&
-	       !all_support(world, bound * groups_of(world)->prefix_tokens, closed_only))
+	       !all_support(world, bound * groups_of(world)->page_tokens, closed_only))
 		bound--;
 	return bound;
 }
@@ -131,7 +131,7 @@ static void compare_joint(const struct world *world, const struct view *view)
 
 static void compare_legal(const struct world *world, const struct view *view)
 {
-	const uint32_t tokens_max = PAGES * groups_of(world)->prefix_tokens;
+	const uint32_t tokens_max = PAGES * groups_of(world)->page_tokens;
 	uint32_t       tokens;
 
 	for (tokens = 0; tokens <= tokens_max; tokens++)
@@ -142,7 +142,7 @@ static void compare_legal(const struct world *world, const struct view *view)
 static void compare_needed(const struct world *world, const struct group *group)
 {
 	const uint32_t q = group->spec.block_tokens;
-	const uint32_t tokens_max = PAGES * groups_of(world)->prefix_tokens;
+	const uint32_t tokens_max = PAGES * groups_of(world)->page_tokens;
 	uint32_t       tokens, token, first, end;
 
 	for (tokens = 0; tokens <= tokens_max; tokens++) {
@@ -240,14 +240,14 @@ static void set_page(struct world *world, uint32_t stratum, uint32_t page, bool 
 		set_held(world, stratum, page, column, held);
 }
 
-/* A divisor of prefix_tokens of which a page has at most `room` blocks. */
-static uint32_t draw_block_tokens(struct prng *prng, uint32_t prefix_tokens, uint32_t room)
+/* A divisor of page_tokens of which a page has at most `room` blocks. */
+static uint32_t draw_block_tokens(struct prng *prng, uint32_t page_tokens, uint32_t room)
 {
 	uint32_t q;
 
 	do {
-		q = 1 + (uint32_t)prng_below(prng, prefix_tokens);
-	} while (prefix_tokens % q != 0 || prefix_tokens / q > room);
+		q = 1 + (uint32_t)prng_below(prng, page_tokens);
+	} while (page_tokens % q != 0 || page_tokens / q > room);
 	return q;
 }
 
@@ -257,26 +257,26 @@ static void reshape(struct world *world, uint32_t seed)
 	static const char *const names[] = { "a", "b", "c", "d" };
 	struct group_spec        specs[ARRAY_COUNT(names)];
 	struct prng              prng;
-	uint32_t                 prefix_tokens, count, columns = 0, g;
+	uint32_t                 page_tokens, count, columns = 0, g;
 
 	prng_seed(&prng, seed);
-	prefix_tokens = 1 + (uint32_t)prng_below(&prng, prng_chance(&prng, 1, 4) ? 61 : 12);
+	page_tokens = 1 + (uint32_t)prng_below(&prng, prng_chance(&prng, 1, 4) ? 61 : 12);
 	count = 1 + (uint32_t)prng_below(&prng, ARRAY_COUNT(names));
 	for (g = 0; g < count; g++) {
 		specs[g] = (struct group_spec){ .name = names[g],
 						.kind = (enum group_kind)prng_below(&prng, 3),
 						.packing = 1 };
-		specs[g].block_tokens = draw_block_tokens(&prng, prefix_tokens,
+		specs[g].block_tokens = draw_block_tokens(&prng, page_tokens,
 							  COLUMNS_MAX - columns - (count - 1 - g));
-		columns += prefix_tokens / specs[g].block_tokens;
+		columns += page_tokens / specs[g].block_tokens;
 		if (specs[g].kind == GROUP_WINDOW)
-			specs[g].window_tokens = 1 + (uint32_t)prng_below(&prng, 5 * prefix_tokens);
+			specs[g].window_tokens = 1 + (uint32_t)prng_below(&prng, 5 * page_tokens);
 	}
 	if (world->prompt.page_count > 0)
 		prompt_close(&world->prompt);
 	memset(world->held, 0, sizeof(world->held));
 	memset(world->hints, 0, sizeof(world->hints));
-	prompt_open(&world->prompt, specs, count, prefix_tokens, PAGES);
+	prompt_open(&world->prompt, specs, count, page_tokens, PAGES);
 }
 
 static void *world_open(void)

@@ -33,7 +33,7 @@ static const struct group_spec groups[] = {
 };
 
 static const struct quay_spec spec = { .groups = groups, .group_count = ARRAY_COUNT(groups),
-				      .prefix_tokens = 4, .device_parents = 26, .host_parents = 12,
+				      .page_tokens = 4, .device_parents = 26, .host_parents = 12,
 				      .candidates = QUEUE, .save_ticket_max = 3, .save_row_max = 14,
 				      .load_ticket_max = 2, .snapshots = 2, .image_blocks = 14 };
 
@@ -305,7 +305,7 @@ static void start(struct world *world, struct actor *actor, uint32_t draw)
 	if (!mover_can_load(&world->quay->mover))
 		return;
 	quay_prompt(world->quay, request, draw % PROMPTS, (int32_t)(draw % PROMPTS) * 1000, TOKENS);
-	if (quay_start(world->quay, request, (end - 1) / spec.prefix_tokens, end) < 0)
+	if (quay_start(world->quay, request, (end - 1) / spec.page_tokens, end) < 0)
 		return;
 	note_ticket(world, request->load_ticket);
 	quay_forward(world->quay, request, end);
@@ -360,7 +360,7 @@ static void recover(struct world *world, struct actor *actor)
 		return;
 	quay_prompt(world->quay, request, before.id, before.tokens[0], TOKENS);
 	request->computed = end;
-	if (quay_start(world->quay, request, end / spec.prefix_tokens, end) < 0)
+	if (quay_start(world->quay, request, end / spec.page_tokens, end) < 0)
 		return;
 	note_ticket(world, request->load_ticket);
 	actor->phase = RUNNING;

@@ -212,7 +212,7 @@ static void make_hints(const struct world *world, struct prng *prng, struct ques
 static void make_question(const struct world *world, const struct prop_op *op,
 			  struct question *question)
 {
-	const uint32_t             page_tokens = cache_groups(world->box.cache)->prefix_tokens;
+	const uint32_t             page_tokens = cache_groups(world->box.cache)->page_tokens;
 	struct naive_prompt *const naive = &question->naive;
 	struct prng                prng;
 	uint32_t                   i;

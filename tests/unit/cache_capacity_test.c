@@ -139,7 +139,7 @@ static void what_a_cache_cannot_be_is_named(void **state)
 		uint32_t    prefix, device, host, pages, block, packing;
 		const char *words;
 	} cases[] = {
-		{ 0, 2, 2, 4, 4, 1, "prefix_tokens: 0" },
+		{ 0, 2, 2, 4, 4, 1, "page_tokens: 0" },
 		{ 128, 2, 2, 4, 48, 1, "block_tokens: 48" },
 		{ 4, 2, 2, 4, 4, 0, "packing: 0" },
 		{ 4, 2, 2, 0, 4, 1, "prompt_pages: 0" },
@@ -156,7 +156,7 @@ static void what_a_cache_cannot_be_is_named(void **state)
 						    cases[i].packing };
 		const struct cache_options options = { .groups = &spec,
 						       .group_count = 1,
-						       .prefix_tokens = cases[i].prefix,
+						       .page_tokens = cases[i].prefix,
 						       .device_parents = cases[i].device,
 						       .host_parents = cases[i].host,
 						       .prompt_pages = cases[i].pages };

@@ -30,10 +30,10 @@ struct extension {
 };
 
 #define FULL_AND_WINDOW(w) \
-	{ .prefix_tokens = 2, .device = 32, .host = 32, \
+	{ .page_tokens = 2, .device = 32, .host = 32, \
 	  .groups = { LAB_FULL(2, 1), LAB_WINDOW(2, w, 1) } }
 #define TWO_WINDOWS \
-	{ .prefix_tokens = 2, .device = 32, .host = 32, \
+	{ .page_tokens = 2, .device = 32, .host = 32, \
 	  .groups = { LAB_FULL(2, 1), LAB_WINDOW(2, 6, 1), LAB_WINDOW(2, 2, 1) } }
 
 /* A window of 4 needs two blocks of 2 tokens, one of 6 three, one of 2 one, and one of 1 none. */

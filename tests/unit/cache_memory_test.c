@@ -52,7 +52,7 @@ void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
 static void an_open_without_memory_leaves_nothing_behind(void **state)
 {
 	static const struct group_spec specs[] = { BOX_FULL(4, 2), { "window", GROUP_WINDOW, 4, 9, 1 } };
-	const struct cache_options options = { .groups = specs, .group_count = 2, .prefix_tokens = 4,
+	const struct cache_options options = { .groups = specs, .group_count = 2, .page_tokens = 4,
 					       .device_parents = 4, .host_parents = 4,
 					       .prompt_pages = 8 };
 	struct cache              *cache = NULL;

@@ -116,7 +116,7 @@ static void a_ticket_comes_whole_or_not_at_all(void **state)
 {
 	static const struct group_spec full = { .name = "full", .kind = GROUP_FULL, .block_tokens = 2,
 						.packing = 1 };
-	const struct quay_spec         spec = { .groups = &full, .group_count = 1, .prefix_tokens = 2,
+	const struct quay_spec         spec = { .groups = &full, .group_count = 1, .page_tokens = 2,
 					       .device_parents = 16, .host_parents = 16 };
 	struct quay *const             quay = quay_new(&spec);
 	const struct mover_ticket     *ticket;

@@ -18,10 +18,10 @@ static const struct group_spec window = { .name = "swa", .kind = GROUP_WINDOW, .
 static const struct group_spec state = { .name = "state", .kind = GROUP_STATE, .block_tokens = 128,
 					 .packing = 2 };
 
-static void make(const struct group_spec *specs, uint32_t count, uint32_t prefix_tokens,
+static void make(const struct group_spec *specs, uint32_t count, uint32_t page_tokens,
 		 struct groups *ret_groups)
 {
-	assert_int_equal(groups_make(specs, count, prefix_tokens, ret_groups, NULL), 0);
+	assert_int_equal(groups_make(specs, count, page_tokens, ret_groups, NULL), 0);
 }
 
 /* A group alone, of kind and block and window. */
@@ -44,7 +44,7 @@ static void groups_are_numbered_in_order_and_keep_what_was_said(void **state_)
 	(void)state_;
 	make(specs, 3, 128, &groups);
 	assert_int_equal(groups.count, 3);
-	assert_int_equal(groups.prefix_tokens, 128);
+	assert_int_equal(groups.page_tokens, 128);
 	for (g = 0; g < 3; g++) {
 		assert_string_equal(groups.group[g].spec.name, specs[g].name);
 		assert_int_equal(groups.group[g].spec.kind, specs[g].kind);
@@ -169,7 +169,7 @@ static void a_window_keeps_the_live_blocks_of_a_long_run_few(void **state_)
 
 /* --- refused ---------------------------------------------------------------------------------- */
 
-static void refuse(const struct group_spec *specs, uint32_t count, uint32_t prefix_tokens,
+static void refuse(const struct group_spec *specs, uint32_t count, uint32_t page_tokens,
 		   const char *sentence)
 {
 	struct kvs_error err;
@@ -178,7 +178,7 @@ static void refuse(const struct group_spec *specs, uint32_t count, uint32_t pref
 
 	memset(&groups, 0x5a, sizeof(groups));
 	before = groups;
-	assert_int_equal(groups_make(specs, count, prefix_tokens, &groups, &err), KVS_E_INVALID);
+	assert_int_equal(groups_make(specs, count, page_tokens, &groups, &err), KVS_E_INVALID);
 	assert_string_equal(err.message, sentence);
 	assert_memory_equal(&groups, &before, sizeof(groups));
 }
@@ -191,9 +191,9 @@ static void a_page_has_tokens_and_a_model_groups(void **state_)
 	(void)state_;
 	for (g = 0; g <= GROUPS_MAX; g++)
 		specs[g] = full;
-	refuse(specs, 1, 0, "prefix_tokens: 0 is out of range; use 1 to 2147483647");
+	refuse(specs, 1, 0, "page_tokens: 0 is out of range; use 1 to 2147483647");
 	refuse(specs, 1, UINT32_C(1) << 31,
-	       "prefix_tokens: 2147483648 is out of range; use 1 to 2147483647");
+	       "page_tokens: 2147483648 is out of range; use 1 to 2147483647");
 	refuse(specs, 0, 128, "groups: 0 is out of range; use 1 to 16");
 	refuse(specs, GROUPS_MAX + 1, 128, "groups: 17 is out of range; use 1 to 16");
 }
@@ -232,11 +232,11 @@ static void a_refusal_names_the_group_and_the_field(void **state_)
 	unpacked.packing = 0;
 	unkind.kind = (enum group_kind)7;
 	refuse_second(with_block(window, 0),
-		      "group 1 \"swa\": block_tokens: 0 does not divide prefix_tokens, 128");
+		      "group 1 \"swa\": block_tokens: 0 does not divide page_tokens, 128");
 	refuse_second(with_block(window, 48),
-		      "group 1 \"swa\": block_tokens: 48 does not divide prefix_tokens, 128");
+		      "group 1 \"swa\": block_tokens: 48 does not divide page_tokens, 128");
 	refuse_second(with_block(window, 256),
-		      "group 1 \"swa\": block_tokens: 256 does not divide prefix_tokens, 128");
+		      "group 1 \"swa\": block_tokens: 256 does not divide page_tokens, 128");
 	refuse_second(unpacked, "group 1 \"swa\": packing: 0 is too small; use at least 1");
 	refuse_second(with_window(window, 0),
 		      "group 1 \"swa\": window_tokens: 0 is too small; use at least 1");

@@ -16,7 +16,7 @@ static const struct group_spec two_groups[] = {
 	{ .name = "window", .kind = GROUP_WINDOW, .block_tokens = 2, .window_tokens = 4, .packing = 1 },
 };
 
-static const struct quay_spec streaming = { .groups = two_groups, .group_count = 2, .prefix_tokens = 2,
+static const struct quay_spec streaming = { .groups = two_groups, .group_count = 2, .page_tokens = 2,
 					   .device_parents = 63, .host_parents = 6 };
 
 /* A prompt of 8 tokens from `first` on, computed, published and given back. */
@@ -261,7 +261,7 @@ static void a_group_without_a_place_does_not_hold_up_others(void **state)
 		{ .name = "window", .kind = GROUP_WINDOW, .block_tokens = 2, .window_tokens = 4,
 		  .packing = 4 },
 	};
-	const struct quay_spec         spec = { .groups = packed, .group_count = 2, .prefix_tokens = 2,
+	const struct quay_spec         spec = { .groups = packed, .group_count = 2, .page_tokens = 2,
 					       .device_parents = 63, .host_parents = 2 };
 	struct quay *const             quay = quay_new(&spec);
 	struct cell_name               name = { &quay->space, NULL, 1, 0 };
@@ -469,7 +469,7 @@ static void without_a_queue_what_a_prefix_cannot_save_is_counted(void **state)
 
 /* --- loads ------------------------------------------------------------------------------------ */
 
-static const struct quay_spec host_hit = { .groups = two_groups, .group_count = 2, .prefix_tokens = 2,
+static const struct quay_spec host_hit = { .groups = two_groups, .group_count = 2, .page_tokens = 2,
 					  .device_parents = 12, .host_parents = 32 };
 
 /* 8 tokens that only Host has. */
@@ -624,7 +624,7 @@ static void the_copies_of_a_tail_ride_in_the_load(void **state)
 {
 	static const struct group_spec full = { .name = "full", .kind = GROUP_FULL, .block_tokens = 2,
 						.packing = 1 };
-	const struct quay_spec         spec = { .groups = &full, .group_count = 1, .prefix_tokens = 4,
+	const struct quay_spec         spec = { .groups = &full, .group_count = 1, .page_tokens = 4,
 					       .device_parents = 16, .host_parents = 8 };
 	struct quay *const             quay = quay_new(&spec);
 	const struct cache_tail        tail = { .tokens = 7, .hash = { { 9 } } };

@@ -89,7 +89,7 @@ static void hold(struct rig *rig, enum stratum_id stratum, uint32_t g, uint32_t 
 
 static void add_tail(struct rig *rig, uint32_t tokens)
 {
-	const uint32_t page_tokens = rig->pages.groups.prefix_tokens;
+	const uint32_t page_tokens = rig->pages.groups.page_tokens;
 
 	rig->tails[rig->ask.tail_count++] = (struct tail){
 		tokens, tokens / page_tokens, tokens % page_tokens, { { 2, (uint8_t)tokens } }

@@ -16,14 +16,14 @@ static const struct group_spec hybrid[] = {
 	{ .name = "state", .kind = GROUP_STATE, .block_tokens = 4, .packing = 1 },
 };
 
-static const struct quay_spec three_groups = { .groups = hybrid, .group_count = 3, .prefix_tokens = 8,
+static const struct quay_spec three_groups = { .groups = hybrid, .group_count = 3, .page_tokens = 8,
 					      .device_parents = 40, .host_parents = 40 };
 
 static const struct group_spec full_only[] = {
 	{ .name = "full", .kind = GROUP_FULL, .block_tokens = 2, .packing = 1 },
 };
 
-static const struct quay_spec one_group = { .groups = full_only, .group_count = 1, .prefix_tokens = 2,
+static const struct quay_spec one_group = { .groups = full_only, .group_count = 1, .page_tokens = 2,
 					   .device_parents = 8, .host_parents = 8, .quiet = true };
 
 /* Compute to `boundary`, publish there as a chunk would, and go on to `end`. */

@@ -64,7 +64,7 @@ static const struct group_spec groups[] = {
 	{ .name = "state", .kind = GROUP_STATE, .block_tokens = 4, .packing = 1 },
 };
 
-static const struct quay_spec spec = { .groups = groups, .group_count = 3, .prefix_tokens = 8,
+static const struct quay_spec spec = { .groups = groups, .group_count = 3, .page_tokens = 8,
 				       .device_parents = 40, .host_parents = 40 };
 
 /* --- opens ------------------------------------------------------------------------------------ */
