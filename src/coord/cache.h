@@ -43,6 +43,7 @@
 #include "base/err.h"
 #include "coord/table.h"
 #include "key/key.h"
+#include "match/boundary.h"
 #include "match/groups.h"
 #include "match/pages.h"
 #include "pool/pool.h"
@@ -99,17 +100,11 @@ uint64_t             cache_clock(const struct cache *cache);
 
 /* --- probe ------------------------------------------------------------------------------------ */
 
-/* A prefix that ends inside a page. */
-struct cache_tail {
-	uint32_t           tokens; /* absolute; no multiple of P */
-	struct prefix_hash hash;
-};
-
 struct cache_prompt {
 	const struct kvs_namespace *space;
 	const struct prefix_hash   *hashes;     /* of the pages that may be restored */
 	uint32_t                    page_count;
-	const struct cache_tail    *tails;      /* longest first; each within page_count + 1 pages */
+	const struct tail          *tails;      /* longest first; each within page_count + 1 pages */
 	uint32_t                    tail_count;
 };
 
@@ -267,7 +262,7 @@ int cache_publish(struct cache *cache, struct table *tables, const struct kvs_na
  * Errors  KVS_E_INVALID  as cache_publish(); tail->tokens a page boundary, or past `computed`.
  */
 int cache_publish_tail(struct cache *cache, struct table *tables,
-		       const struct kvs_namespace *space, const struct cache_tail *tail,
+		       const struct kvs_namespace *space, const struct tail *tail,
 		       uint64_t computed, uint64_t epoch, enum cell_kind kind, struct kvs_error *err);
 
 /* Turn the expired slots into holes.  Blocks without a name are free then, others stay published. */

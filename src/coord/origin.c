@@ -64,7 +64,7 @@ static struct origin_columns full_page(const struct origins *origins, uint32_t p
 	return columns_of(view->pages, view->entries[page], view->hints ? view_hints(view, page) : 0);
 }
 
-struct origin_columns origins_page(const struct origins *origins, const struct origin_end *end,
+struct origin_columns origins_page(const struct origins *origins, const struct boundary *end,
 				   uint32_t page)
 {
 	if (page < end->pages)
@@ -153,7 +153,7 @@ static struct origin_count count_before(const struct origins *origins, uint32_t 
 	return count;
 }
 
-struct origin_count origins_needed(const struct origins *origins, const struct origin_end *end,
+struct origin_count origins_needed(const struct origins *origins, const struct boundary *end,
 				   uint32_t g)
 {
 	const struct group *const group = &origins->view.pages->groups.group[g];

@@ -22,15 +22,6 @@
 #include "coord/cache.h"
 #include "match/view.h"
 
-#define TAIL_NONE UINT32_MAX
-
-/* Where a restored prefix may end. */
-struct origin_end {
-	uint32_t tokens;
-	uint32_t pages; /* full ones before it */
-	uint32_t tail;  /* number of the tail that it is; TAIL_NONE: a page boundary */
-};
-
 /* Blocks of a group; the rest is Device's. */
 struct origin_count {
 	uint32_t host;
@@ -68,11 +59,11 @@ void origins_count(struct origins *origins, const struct cache_prompt *prompt, u
 		   const uint64_t *page_hints, const uint64_t *tail_hints);
 
 /* What a boundary needs of a group. */
-struct origin_count origins_needed(const struct origins *origins, const struct origin_end *end,
+struct origin_count origins_needed(const struct origins *origins, const struct boundary *end,
 				   uint32_t group);
 
 /* A page of the prompt as a boundary sees it: behind its last full page there is its tail. */
-struct origin_columns origins_page(const struct origins *origins, const struct origin_end *end,
+struct origin_columns origins_page(const struct origins *origins, const struct boundary *end,
 				   uint32_t page);
 
 /* The columns of positions [first, end) of a group that lie in this page. */

@@ -59,7 +59,7 @@ static uint64_t match_tail(struct cache *cache, const struct cache_prompt *promp
 	uint32_t i;
 
 	for (i = 0; i < prompt->tail_count && prompt->tails[i].tokens > tokens; i++) {
-		const struct cache_tail *const tail = &prompt->tails[i];
+		const struct tail *const tail = &prompt->tails[i];
 		const uint32_t page = tail->tokens / cache->pages.groups.page_tokens;
 		const uint32_t entry = pages_find(&cache->pages, prompt->space, &tail->hash);
 		const uint32_t kept = cache->entries[page];

@@ -286,7 +286,7 @@ int cache_publish(struct cache *cache, struct table *tables, const struct kvs_na
 }
 
 static int check_tail(const struct cache *cache, const struct table *tables,
-		      const struct cache_tail *tail, uint64_t computed, struct kvs_error *err)
+		      const struct tail *tail, uint64_t computed, struct kvs_error *err)
 {
 	const struct groups *const groups = &cache->pages.groups;
 	uint32_t                   g;
@@ -314,7 +314,7 @@ static int check_tail(const struct cache *cache, const struct table *tables,
 }
 
 int cache_publish_tail(struct cache *cache, struct table *tables,
-		       const struct kvs_namespace *space, const struct cache_tail *tail,
+		       const struct kvs_namespace *space, const struct tail *tail,
 		       uint64_t computed, uint64_t epoch, enum cell_kind kind, struct kvs_error *err)
 {
 	const struct groups *const groups = &cache->pages.groups;

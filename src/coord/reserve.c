@@ -49,24 +49,6 @@ struct attempt {
 	bool                            room_known;
 };
 
-/* The longest boundary of fewer tokens than `below`; 0 tokens when there is none. */
-static struct origin_end next_end(const struct attempt *attempt, uint64_t below)
-{
-	const struct cache_prompt *const prompt = &attempt->ask->prompt;
-	const uint32_t                   page_tokens = attempt->reserver->cache->pages.groups.page_tokens;
-	const uint64_t                   pages = below > 0 ? (below - 1) / page_tokens : 0;
-	struct origin_end                end = { .tail = TAIL_NONE };
-	uint32_t                         i = 0;
-
-	end.pages = pages < prompt->page_count ? (uint32_t)pages : prompt->page_count;
-	end.tokens = end.pages * page_tokens;
-	while (i < prompt->tail_count && prompt->tails[i].tokens >= below)
-		i++;
-	if (i == prompt->tail_count || prompt->tails[i].tokens < end.tokens)
-		return end;
-	return (struct origin_end){ prompt->tails[i].tokens, prompt->tails[i].tokens / page_tokens, i };
-}
-
 /* Match the cache as it is now: what it restores, and the origin of what is above Device's part. */
 static int match(struct attempt *attempt, struct kvs_error *err)
 {
@@ -89,7 +71,7 @@ static int match(struct attempt *attempt, struct kvs_error *err)
  * What a boundary takes; false when nobody has something that it needs, or nothing is to be got for it: a
  * tail of which no group needs a block, where all are windows of 1, is no hit while nobody knows it.
  */
-static bool price(struct attempt *attempt, const struct origin_end *end)
+static bool price(struct attempt *attempt, const struct boundary *end)
 {
 	const uint32_t groups = attempt->reserver->cache->pages.groups.count;
 	uint32_t       g;
@@ -110,7 +92,7 @@ static bool price(struct attempt *attempt, const struct origin_end *end)
 /* --- blocks ----------------------------------------------------------------------------------- */
 
 /* Pin the boundary's warm blocks, or let go of them: nothing that it needs changes in between. */
-static uint64_t pin_warm(struct attempt *attempt, const struct origin_end *end, bool pin)
+static uint64_t pin_warm(struct attempt *attempt, const struct boundary *end, bool pin)
 {
 	struct cache *const         cache = attempt->reserver->cache;
 	const struct origins *const origins = &attempt->reserver->origins;
@@ -143,7 +125,7 @@ static uint64_t pin_warm(struct attempt *attempt, const struct origin_end *end, 
 }
 
 /* A row for each column of a page that only the store has; false when Host has no more blocks. */
-static bool take_page(struct attempt *attempt, const struct origin_end *end, uint32_t g,
+static bool take_page(struct attempt *attempt, const struct boundary *end, uint32_t g,
 		      uint32_t page, uint64_t columns, struct cache_reservation *reservation)
 {
 	struct cache *const              cache = attempt->reserver->cache;
@@ -169,7 +151,7 @@ static bool take_page(struct attempt *attempt, const struct origin_end *end, uin
 	return true;
 }
 
-static bool take_group(struct attempt *attempt, const struct origin_end *end, uint32_t g,
+static bool take_group(struct attempt *attempt, const struct boundary *end, uint32_t g,
 		       struct cache_reservation *reservation)
 {
 	const struct group *const   group = &attempt->reserver->cache->pages.groups.group[g];
@@ -190,7 +172,7 @@ static bool take_group(struct attempt *attempt, const struct origin_end *end, ui
 enum take { TAKE_DONE, TAKE_NO_ROOM, TAKE_EVICTED };
 
 /* All rows of a boundary, or none and no room; TAKE_EVICTED: none, but the index has changed. */
-static enum take take_rows(struct attempt *attempt, const struct origin_end *end,
+static enum take take_rows(struct attempt *attempt, const struct boundary *end,
 			   struct cache_reservation *reservation)
 {
 	struct cache *const cache = attempt->reserver->cache;
@@ -217,7 +199,7 @@ static enum take take_rows(struct attempt *attempt, const struct origin_end *end
 /* --- the reservation -------------------------------------------------------------------------- */
 
 /* A boundary that every group can have: RESERVE_ROWS when its rows are taken, or what is short. */
-static enum reserve_answer try_end(struct attempt *attempt, const struct origin_end *end,
+static enum reserve_answer try_end(struct attempt *attempt, const struct boundary *end,
 				   struct cache_reservation *reservation)
 {
 	enum take take;
@@ -239,7 +221,7 @@ static enum reserve_answer try_end(struct attempt *attempt, const struct origin_
 	return RESERVE_HOST_FULL;
 }
 
-static void describe(const struct attempt *attempt, const struct origin_end *end,
+static void describe(const struct attempt *attempt, const struct boundary *end,
 		     struct cache_reservation *reservation)
 {
 	const struct cache_prompt *const prompt = &attempt->ask->prompt;
@@ -258,12 +240,17 @@ static void describe(const struct attempt *attempt, const struct origin_end *end
 /* From the longest boundary down to what is there. */
 static enum reserve_answer choose(struct attempt *attempt, struct cache_reservation *reservation)
 {
-	struct origin_end   end = next_end(attempt, UINT64_MAX);
-	enum reserve_answer answer;
+	const struct cache_prompt *const prompt = &attempt->ask->prompt;
+	const struct groups *const       groups = &attempt->reserver->cache->pages.groups;
+	struct boundary_walk             walk = boundary_walk(prompt->tails, prompt->tail_count,
+							      groups->page_tokens, prompt->page_count,
+							      UINT32_MAX);
+	struct boundary                  end = boundary_next(&walk);
+	enum reserve_answer              answer;
 
 	if (end.tokens <= attempt->local_tokens)
 		return RESERVE_COVERED;
-	for (; end.tokens > attempt->local_tokens; end = next_end(attempt, end.tokens)) {
+	for (; end.tokens > attempt->local_tokens; end = boundary_next(&walk)) {
 		if (!price(attempt, &end))
 			continue;
 		answer = try_end(attempt, &end, reservation);

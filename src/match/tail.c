@@ -196,9 +196,7 @@ static const struct prefix_hash *prior_of(const struct tail_search *search, uint
 
 static struct tail tail_of(const struct tail_search *search, uint32_t pages, uint32_t tail_tokens)
 {
-	struct tail tail = { .tokens = pages * search->prompt->page_tokens + tail_tokens,
-			     .pages = pages,
-			     .tail_tokens = tail_tokens };
+	struct tail tail = { .tokens = pages * search->prompt->page_tokens + tail_tokens };
 
 	prefix_hash_tail(search->prompt, pages, tail_tokens, prior_of(search, pages), &tail.hash);
 	return tail;

@@ -25,6 +25,7 @@
 #include "base/map.h"
 #include "base/slots.h"
 #include "key/prompt.h"
+#include "match/boundary.h"
 #include "match/pages.h"
 
 /*
@@ -80,14 +81,6 @@ uint32_t tails_behind(const struct tails *tails, const struct kvs_namespace *spa
 void tails_clear(struct tails *tails);
 
 /* --- the candidates of a prompt --------------------------------------------------------------- */
-
-/* A boundary inside a page: tokens = pages * P + tail_tokens. */
-struct tail {
-	uint32_t           tokens;
-	uint32_t           pages;
-	uint32_t           tail_tokens;
-	struct prefix_hash hash; /* of the tail */
-};
 
 struct tail_search {
 	const struct kvs_namespace *space;

@@ -121,7 +121,7 @@ void misses_need(const struct misses *misses, const struct boundary *boundary, u
 
 	ret_need->tail_missing = 0;
 	ret_need->end = boundary->pages * group->page_blocks;
-	if (boundary->tail != NO_TAIL)
+	if (boundary->tail != TAIL_NONE)
 		need_tail(misses, boundary, g, ret_need);
 	else
 		ret_need->first = group_first_needed(group, ret_need->end);

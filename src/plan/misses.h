@@ -41,15 +41,6 @@ uint64_t misses_page(const struct misses *misses, uint32_t page, const struct gr
 /* Which blocks of a tail are held, as a bitmap of its columns. */
 uint64_t misses_tail_held(const struct misses *misses, uint32_t tail);
 
-/* Where a restored prefix may end. */
-struct boundary {
-	uint32_t tokens;
-	uint32_t pages; /* full pages before it */
-	uint32_t tail;  /* number of the tail that it is; NO_TAIL: a page boundary */
-};
-
-#define NO_TAIL UINT32_MAX
-
 /* What a boundary needs of one group: positions of full pages, then columns of its tail. */
 struct need {
 	uint32_t first;

@@ -119,7 +119,7 @@ static void emit_range(struct query *query, const struct group *group, uint32_t 
 		const uint32_t from = first > start ? first - start : 0;
 		const uint32_t to = end - start < page_blocks ? end - start : page_blocks;
 
-		emit_columns(query, page, NO_TAIL,
+		emit_columns(query, page, TAIL_NONE,
 			     misses_page(&query->misses, page, group, from, to));
 	}
 }
@@ -155,55 +155,20 @@ uint32_t query_reach(const struct query_limits *limits, uint32_t local_tokens,
 	return ahead < bound_tokens ? (uint32_t)ahead : bound_tokens;
 }
 
-/* The boundaries of a prompt, longest first. */
-struct walk {
-	const struct query_ask *ask;
-	uint32_t                page_tokens;
-	uint32_t                page; /* the next page boundary */
-	uint32_t                tail; /* the next tail */
-};
-
-static struct walk walk_from(const struct query *query, const struct query_ask *ask, uint32_t reach)
-{
-	struct walk walk = { .ask = ask, .page_tokens = query->misses.groups.page_tokens };
-
-	walk.page = reach / walk.page_tokens;
-	while (walk.tail < ask->tail_count && ask->tails[walk.tail].tokens > reach)
-		walk.tail++;
-	return walk;
-}
-
-/* 0 tokens when there is no other. */
-static struct boundary walk_next(struct walk *walk)
-{
-	const struct query_ask *const ask = walk->ask;
-	const uint32_t                page = walk->page;
-	const uint32_t                tokens = page * walk->page_tokens;
-
-	if (walk->tail < ask->tail_count && ask->tails[walk->tail].tokens > tokens) {
-		const struct tail *const tail = &ask->tails[walk->tail];
-
-		return (struct boundary){ tail->tokens, tail->pages, walk->tail++ };
-	}
-	if (walk->page > 0)
-		walk->page--;
-	return (struct boundary){ tokens, page, NO_TAIL };
-}
-
 /*
  * Take what fits.  Stops at a boundary that misses nothing: it is there, and what is shorter is of
  * no use.
  */
 static enum query_bypass take_boundaries(struct query *query, const struct query_ask *ask,
-					 struct walk walk, uint32_t least)
+					 struct boundary_walk walk, uint32_t least)
 {
 	const uint32_t    key_max = query->limits.key_max;
-	struct boundary   boundary = walk_next(&walk);
+	struct boundary   boundary = boundary_next(&walk);
 	enum query_bypass otherwise = QUERY_COVERED;
 	struct need       needs[GROUPS_MAX];
 	uint32_t          g;
 
-	for (; boundary.tokens >= least; boundary = walk_next(&walk)) {
+	for (; boundary.tokens >= least; boundary = boundary_next(&walk)) {
 		struct price price;
 		uint64_t     keys;
 
@@ -226,12 +191,14 @@ static enum query_bypass take_boundaries(struct query *query, const struct query
 
 static enum query_bypass plan(struct query *query, const struct query_ask *ask)
 {
+	const uint32_t page_tokens = query->misses.groups.page_tokens;
 	const uint32_t minimum = query->limits.extension_min > 0 ? query->limits.extension_min : 1;
 	const uint64_t least = (uint64_t)ask->local_tokens + minimum;
 	const uint32_t reach = query_reach(&query->limits, ask->local_tokens, ask->bound_tokens);
-	struct walk    walk = walk_from(query, ask, reach);
-	struct walk    ahead = walk;
-	const uint32_t longest = walk_next(&ahead).tokens;
+	struct boundary_walk walk = boundary_walk(ask->tails, ask->tail_count, page_tokens,
+						  ask->view->page_count, reach);
+	struct boundary_walk ahead = walk;
+	const uint32_t       longest = boundary_next(&ahead).tokens;
 
 	if (ask->bound_tokens <= ask->local_tokens)
 		return QUERY_COVERED;
@@ -242,7 +209,7 @@ static enum query_bypass plan(struct query *query, const struct query_ask *ask)
 		return QUERY_NO_BOUNDARY;
 	if (longest < least)
 		return QUERY_SHORT;
-	misses_count(&query->misses, ask->view, longest / walk.page_tokens, ask->space, ask->tails,
+	misses_count(&query->misses, ask->view, longest / page_tokens, ask->space, ask->tails,
 		     ask->tail_count);
 	return take_boundaries(query, ask, walk, (uint32_t)least);
 }
@@ -258,7 +225,6 @@ static void check_ask(const struct query *query, const struct query_ask *ask)
 	KVS_ASSERT_CMP(ask->tail_count, <=, query->limits.tail_max);
 	for (i = 0; i < ask->tail_count; i++) {
 		KVS_ASSERT_CMP(ask->tails[i].tokens % page_tokens, !=, 0);
-		KVS_ASSERT_CMP(ask->tails[i].tokens / page_tokens, ==, ask->tails[i].pages);
 		KVS_ASSERT(i == 0 || ask->tails[i].tokens < ask->tails[i - 1].tokens);
 	}
 }
@@ -287,7 +253,7 @@ void query_key_name(const struct query *query, const struct query_ask *ask, uint
 
 	KVS_ASSERT_CMP(key, <, query->key_count);
 	key_make(ask->space,
-		 k->tail == NO_TAIL ? &ask->hashes[k->page] : &ask->tails[k->tail].hash, group,
+		 k->tail == TAIL_NONE ? &ask->hashes[k->page] : &ask->tails[k->tail].hash, group,
 		 k->column - query->misses.groups.group[group].first_column, ret_key);
 }
 
@@ -296,7 +262,8 @@ void query_key_name(const struct query *query, const struct query_ask *ask, uint
 static void audit_key(const struct query *query, const struct query_ask *ask, uint32_t i)
 {
 	const struct query_key *const key = &query->keys[i];
-	const bool                    of_page = key->tail == NO_TAIL;
+	const uint32_t                page_tokens = query->misses.groups.page_tokens;
+	const bool                    of_page = key->tail == TAIL_NONE;
 	const size_t row = of_page ? key->page : (size_t)query->limits.page_max + key->tail;
 	const size_t cell = row * query->misses.groups.columns + key->column;
 	uint64_t     held;
@@ -305,7 +272,7 @@ static void audit_key(const struct query *query, const struct query_ask *ask, ui
 	if (of_page)
 		KVS_ASSERT_CMP(key->page, <, ask->view->page_count);
 	else
-		KVS_ASSERT_CMP(key->page, ==, ask->tails[key->tail].pages);
+		KVS_ASSERT_CMP(key->page, ==, ask->tails[key->tail].tokens / page_tokens);
 	held = of_page ? view_page(ask->view, key->page)
 		       : misses_tail_held(&query->misses, key->tail);
 	KVS_ASSERT(!((held >> key->column) & 1));

@@ -64,7 +64,7 @@ enum query_bypass {
 /* One block: of a page of the prompt, or of a tail. */
 struct query_key {
 	uint32_t page;   /* the tail's: its last, partial one */
-	uint32_t tail;   /* number in ask->tails; NO_TAIL: the page's own */
+	uint32_t tail;   /* number in ask->tails; TAIL_NONE: the page's own */
 	uint32_t column;
 };
 

@@ -37,7 +37,7 @@ void errand_tail(struct errand *errand, uint32_t tokens, uint64_t columns)
 {
 	KVS_ASSERT_CMP(errand->tail_count, <, ERRAND_TAILS);
 	errand->tail_hints[errand->tail_count] = columns;
-	errand->tails[errand->tail_count] = (struct cache_tail){ tokens, box_hash(1000 + tokens) };
+	errand->tails[errand->tail_count] = (struct tail){ tokens, box_hash(1000 + tokens) };
 	errand->tail_count++;
 }
 

@@ -22,7 +22,7 @@ struct errand {
 	struct cache_reservation reservation;
 	uint64_t                 page_hints[8];
 	uint64_t                 tail_hints[ERRAND_TAILS];
-	struct cache_tail        tails[ERRAND_TAILS];
+	struct tail              tails[ERRAND_TAILS];
 	uint32_t                 tail_count;
 };
 

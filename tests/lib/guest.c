@@ -60,19 +60,14 @@ struct prefix_hash guest_tail_hash(const struct yard *yard, struct guest *guest,
 }
 
 static uint32_t find_tails(const struct yard *yard, const struct guest *guest, uint32_t bound,
-			   struct cache_tail *ret_tails)
+			   struct tail *ret_tails)
 {
 	const struct prompt      prompt = prompt_of(yard, guest);
 	const struct tail_search search = { .space = &yard->space, .prompt = &prompt,
 					    .hashes = guest->hashes, .bound = bound, .reach = bound,
 					    .page_max = GUEST_PAGES };
-	struct tail              found[GUEST_TAILS];
-	const uint32_t           count = tails_find(&yard->tails, &search, found, GUEST_TAILS);
-	uint32_t                 i;
 
-	for (i = 0; i < count; i++)
-		ret_tails[i] = (struct cache_tail){ found[i].tokens, found[i].hash };
-	return count;
+	return tails_find(&yard->tails, &search, ret_tails, GUEST_TAILS);
 }
 
 /* --- first chunk ------------------------------------------------------------------------------ */
@@ -194,7 +189,7 @@ static int admit_waiting(struct yard *yard, struct guest *guest, uint32_t budget
 {
 	const uint32_t bound =
 		(uint32_t)prefix_reusable_tokens(guest->token_count, guest->replay, LOGITS_NONE);
-	struct cache_tail   tails[GUEST_TAILS];
+	struct tail         tails[GUEST_TAILS];
 	struct cache_prompt prompt = { .space = &yard->space, .hashes = guest->hashes,
 				       .page_count = bound / yard->spec.page_tokens,
 				       .tails = tails };

@@ -130,10 +130,10 @@ static void leave(struct guest *guest)
 /* The last, partial page: named, and a hint that it is. */
 static void publish_tail(struct yard *yard, struct guest *guest)
 {
-	const uint32_t          page = yard->spec.page_tokens;
-	const uint32_t          tokens = guest->computed - guest->unaligned;
-	const uint32_t          pages = tokens / page;
-	const struct cache_tail tail = { tokens, guest_tail_hash(yard, guest, tokens) };
+	const uint32_t    page = yard->spec.page_tokens;
+	const uint32_t    tokens = guest->computed - guest->unaligned;
+	const uint32_t    pages = tokens / page;
+	const struct tail tail = { tokens, guest_tail_hash(yard, guest, tokens) };
 
 	KVS_ASSERT(cache_publish_tail(yard->cache, guest->tables, &yard->space, &tail, guest->computed,
 				      guest->epoch, CELL_ENDPOINT, NULL) == 0);

@@ -97,12 +97,12 @@ void lab_prompt(struct lab *lab, uint32_t number, uint32_t first)
 	}
 }
 
-struct cache_tail lab_tail(struct lab *lab, uint32_t tokens)
+struct tail lab_tail(struct lab *lab, uint32_t tokens)
 {
 	struct prefix_hash *const hash = &lab->hashes[tokens / lab->groups->page_tokens];
 
 	hash->byte[2] = (uint8_t)tokens;
-	return (struct cache_tail){ .tokens = tokens, .hash = *hash };
+	return (struct tail){ .tokens = tokens, .hash = *hash };
 }
 
 /* --- pictures --------------------------------------------------------------------------------- */

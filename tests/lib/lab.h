@@ -56,7 +56,7 @@ void lab_prompt(struct lab *lab, uint32_t number, uint32_t first);
  * A prefix of the prompt that ends inside a page.  All calls speak of that page by the tail's name from
  * then on, until lab_prompt().
  */
-struct cache_tail lab_tail(struct lab *lab, uint32_t tokens);
+struct tail lab_tail(struct lab *lab, uint32_t tokens);
 
 /*
  * Publish positions of a group, held by nobody then.  On Device one request does it, with one epoch,
@@ -126,7 +126,7 @@ void lab_use(struct lab *lab, uint32_t pages);
 
 /* Changes nothing; the answer is in lab->probe. */
 void lab_probe(struct lab *lab, uint32_t pages);
-void lab_probe_tails(struct lab *lab, uint32_t pages, const struct cache_tail *tails,
+void lab_probe_tails(struct lab *lab, uint32_t pages, const struct tail *tails,
 		     uint32_t tail_count);
 void lab_probe_decode(struct lab *lab, uint32_t pages);
 /* Positions that the last probe would take. */

@@ -24,7 +24,7 @@ static void probe(struct lab *lab, const struct cache_prompt *prompt, enum probe
 	assert_int_equal(lab_digest(lab), digest);
 }
 
-void lab_probe_tails(struct lab *lab, uint32_t pages, const struct cache_tail *tails,
+void lab_probe_tails(struct lab *lab, uint32_t pages, const struct tail *tails,
 		     uint32_t tail_count)
 {
 	const struct cache_prompt prompt = { &lab->space, lab->hashes, pages, tails, tail_count };

@@ -211,7 +211,7 @@ static void start(struct world *world, struct world_request *request, const stru
 	const uint32_t         page_tokens = world->page_tokens;
 	const uint32_t         prompt_id = op->arg[0] / 8 % 4;
 	const uint32_t         pages = (op->arg[1] + 3) % 7 % 4;
-	struct cache_tail      tails[2];
+	struct tail            tails[2];
 	struct cache_prompt    prompt = { &world->space, request->hashes, pages, tails, 2 };
 	struct cache_admission admission = { .tables = request->tables,
 					     .completed = { .computed = COMPUTED_NONE } };
@@ -277,7 +277,7 @@ static void advance(struct world *world, struct world_request *request, const st
 
 static void finish(struct world *world, struct world_request *request, const struct prop_op *op)
 {
-	const struct cache_tail tail = {
+	const struct tail tail = {
 		request->end, world_name(request->prompt, request->end, world->page_tokens)
 	};
 

@@ -101,8 +101,7 @@ static void make_tails(struct instance *in)
 
 		if (tokens % 12 == 0 || below(in, 8) > 0)
 			continue;
-		*tail = (struct tail){ tokens, tokens / 12, tokens % 12,
-				       { { 2, (uint8_t)tokens } } };
+		*tail = (struct tail){ tokens, { { 2, (uint8_t)tokens } } };
 		in->ask.tail_count++;
 	}
 }
@@ -184,7 +183,7 @@ static uint32_t tail_at(const struct instance *in, uint32_t tokens)
 		if (in->tails[i].tokens == tokens)
 			return i;
 	}
-	return NO_TAIL;
+	return TAIL_NONE;
 }
 
 /*
@@ -199,7 +198,7 @@ static void make_local(struct instance *in)
 		const uint32_t tail = tail_at(in, tokens);
 		struct cells   missing;
 
-		if (tail == NO_TAIL && tokens % 12 != 0)
+		if (tail == TAIL_NONE && tokens % 12 != 0)
 			continue;
 		missing = missing_of(in, tokens, tail);
 		if (size_of(&missing) == 0 && below(in, 8) > 0)
@@ -217,7 +216,7 @@ static void make_boundaries(struct instance *in)
 		const uint32_t   tail = tail_at(in, tokens);
 		struct candidate *boundary = &in->boundaries[in->boundary_count];
 
-		if ((tail == NO_TAIL && tokens % 12 != 0) ||
+		if ((tail == TAIL_NONE && tokens % 12 != 0) ||
 		    tokens - local > in->limits.lookahead_tokens ||
 		    tokens - local < in->limits.extension_min)
 			continue;
@@ -301,7 +300,7 @@ static struct cells cells_of(const struct query *query, uint32_t key_end)
 
 	for (i = 0; i < key_end; i++) {
 		const struct query_key *const key = &query->keys[i];
-		const uint32_t row = key->tail == NO_TAIL ? key->page : PAGES + key->tail;
+		const uint32_t row = key->tail == TAIL_NONE ? key->page : PAGES + key->tail;
 
 		cells.row[row] |= UINT64_C(1) << key->column;
 	}
@@ -321,7 +320,7 @@ static void check_legal(const struct instance *in, const struct candidate *bound
 	memcpy(entries, in->entries, sizeof(entries));
 	view.entries = entries;
 	view.page_count = PAGES + 1;
-	if (boundary->tail != NO_TAIL) {
+	if (boundary->tail != TAIL_NONE) {
 		entries[boundary->tokens / 12] =
 			pages_find(&in->pages, &in->space, &in->tails[boundary->tail].hash);
 	}
@@ -347,7 +346,7 @@ static uint32_t longest_of(const struct instance *in)
 
 	while (tokens > in->ask.local_tokens) {
 		if (tokens - in->ask.local_tokens <= in->limits.lookahead_tokens &&
-		    (tokens % 12 == 0 || tail_at(in, tokens) != NO_TAIL))
+		    (tokens % 12 == 0 || tail_at(in, tokens) != TAIL_NONE))
 			return tokens;
 		tokens--;
 	}

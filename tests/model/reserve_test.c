@@ -178,7 +178,7 @@ static void unpin(struct world *world)
 
 struct question {
 	struct naive_prompt      naive;
-	struct cache_tail        tails[NAIVE_TAIL_MAX];
+	struct tail              tails[NAIVE_TAIL_MAX];
 	uint64_t                 page_hints[1];
 	uint64_t                 tail_hints[NAIVE_TAIL_MAX];
 	struct cache_reserve_ask ask;
@@ -229,7 +229,7 @@ static void make_question(const struct world *world, const struct prop_op *op,
 			continue;
 		naive->tail_tokens[n] = world->tail_tokens[i];
 		naive->tail_page[n] = i;
-		question->tails[n] = (struct cache_tail){ world->tail_tokens[i],
+		question->tails[n] = (struct tail){ world->tail_tokens[i],
 							  world->box.hashes[NAIVE_TAILS + i] };
 		naive->tail_count++;
 	}

@@ -223,10 +223,10 @@ static void host_brings_only_what_device_lacks(void **state)
 /* Publish a prompt of 22 tokens as a request does that ends: pages of 8, and a tail of 6. */
 static const uint32_t tail_tokens = 22;
 
-static struct cache_tail publish_tail(struct box *box)
+static struct tail publish_tail(struct box *box)
 {
-	const struct cache_tail tail = { tail_tokens, box_hash(1000) };
-	struct box_request      request;
+	const struct tail  tail = { tail_tokens, box_hash(1000) };
+	struct box_request request;
 
 	box_request(box, &request);
 	assert_int_equal(box_take(box, &request, tail_tokens), 0);
@@ -240,7 +240,7 @@ static struct cache_tail publish_tail(struct box *box)
 }
 
 static void probe_tail(struct box *box, struct box_request *request, uint32_t pages,
-		       const struct cache_tail *tails, uint32_t tail_count)
+		       const struct tail *tails, uint32_t tail_count)
 {
 	const struct cache_prompt prompt = { &box->space, box->hashes, pages, tails, tail_count };
 
@@ -261,7 +261,7 @@ static void a_tail_is_copied_because_the_request_writes_behind_it(void **state)
 	struct box            box;
 	struct box_request    request;
 	struct cache_admitted admitted;
-	struct cache_tail     tail;
+	struct tail           tail;
 	uint32_t              i;
 
 	(void)state;
@@ -310,7 +310,7 @@ static void a_request_may_end_before_its_copies_do(void **state)
 	struct box            box;
 	struct box_request    request;
 	struct cache_admitted admitted;
-	struct cache_tail     tail;
+	struct tail           tail;
 	const struct pool    *pool;
 
 	(void)state;
@@ -337,7 +337,7 @@ static void a_tail_whose_copy_does_not_fit_is_refused(void **state)
 	struct box            box;
 	struct box_request    request;
 	struct cache_admitted admitted;
-	struct cache_tail     tail;
+	struct tail           tail;
 
 	(void)state;
 	box_open(&box, 8, 3, 0, (struct group_spec[BOX_GROUPS]){ BOX_FULL(8, 1) });
@@ -352,14 +352,14 @@ static void a_tail_whose_copy_does_not_fit_is_refused(void **state)
 /* On Host only: loads into blocks of the request's own, no copies. */
 static void a_tail_on_host_is_loaded_into_private_blocks(void **state)
 {
-	const struct cache_tail tail = { 14, box_hash(1000) };
-	struct cell_name        name = { NULL, &tail.hash, 0, 0 };
-	const struct demand     none = demand_dense(0, 0);
-	struct box              box;
-	struct box_request      request;
-	struct cache_admitted   admitted;
-	struct cell_view        view;
-	uint32_t                i;
+	const struct tail     tail = { 14, box_hash(1000) };
+	struct cell_name      name = { NULL, &tail.hash, 0, 0 };
+	const struct demand   none = demand_dense(0, 0);
+	struct box            box;
+	struct box_request    request;
+	struct cache_admitted admitted;
+	struct cell_view      view;
+	uint32_t              i;
 
 	(void)state;
 	box_open(&box, 8, 8, 8, (struct group_spec[BOX_GROUPS]){ BOX_FULL(4, 1) });
@@ -392,12 +392,12 @@ static void the_longest_legal_boundary_wins_tail_or_page(void **state)
 {
 	struct box         box;
 	struct box_request request;
-	struct cache_tail  tails[2];
+	struct tail        tails[2];
 
 	(void)state;
 	box_open(&box, 8, 32, 0, (struct group_spec[BOX_GROUPS]){ BOX_FULL(4, 1) });
 	tails[1] = publish_tail(&box);
-	tails[0] = (struct cache_tail){ 23, box_hash(2000) }; /* nobody has it */
+	tails[0] = (struct tail){ 23, box_hash(2000) }; /* nobody has it */
 	probe_tail(&box, &request, 2, tails, 2);
 	assert_int_equal(request.probe.device_tokens, 22);
 	box_put(&box, 0, 2, 3);
@@ -417,8 +417,8 @@ static void the_longest_legal_boundary_wins_tail_or_page(void **state)
 
 static void a_prompt_that_cannot_be_meant_is_refused(void **state)
 {
-	const struct cache_tail tails[] = { { 5, box_hash(1) }, { 6, box_hash(2) } };
-	const struct cache_tail whole = { 8, box_hash(1) }, far = { 13, box_hash(1) };
+	const struct tail       tails[] = { { 5, box_hash(1) }, { 6, box_hash(2) } };
+	const struct tail       whole = { 8, box_hash(1) }, far = { 13, box_hash(1) };
 	struct box              box;
 	struct cache_probe      probe = { .version = 99 };
 	struct cache_prompt     prompts[4];

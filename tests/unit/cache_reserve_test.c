@@ -206,7 +206,7 @@ static void A3_13_what_others_published_meanwhile_needs_no_rows(void **state)
 
 static void a_prompt_that_does_not_fit_is_refused_in_a_sentence(void **state)
 {
-	const struct cache_tail  tails[] = { { 7, box_hash(7) }, { 6, box_hash(6) }, { 5, box_hash(5) } };
+	const struct tail        tails[] = { { 7, box_hash(7) }, { 6, box_hash(6) }, { 5, box_hash(5) } };
 	struct errand            errand;
 	struct cache_reserve_ask ask = { .credits = 1 };
 	enum reserve_answer      answer = RESERVE_ROWS;

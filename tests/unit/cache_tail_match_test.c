@@ -88,7 +88,7 @@ static void run_tail(const struct tail_row *row)
 	const struct lab_step step = lab_probed(0);
 	struct cache_admitted admitted;
 	struct lab_request    request;
-	struct cache_tail     tail;
+	struct tail           tail;
 	struct lab_rows       moves;
 	struct lab            lab;
 	uint32_t              fresh = 0;
@@ -137,7 +137,7 @@ static void a_tail_is_restored_where_every_group_can(void **state)
 static void the_longest_tail_that_is_there_is_taken(void **state)
 {
 	static const struct lab_model model = MODEL(F);
-	struct cache_tail             tails[3];
+	struct tail                   tails[3];
 	struct lab                    lab;
 
 	(void)state;
@@ -164,7 +164,7 @@ static void a_tail_may_lie_inside_the_prompt(void **state)
 	struct cache_admitted         admitted;
 	struct lab_request            request;
 	struct lab_rows               moves;
-	struct cache_tail             tail;
+	struct tail                   tail;
 	struct lab                    lab;
 
 	(void)state;
@@ -194,7 +194,7 @@ static void a_page_of_host_beyond_devices_tail_wins(void **state)
 	struct cache_admitted         admitted;
 	struct lab_request            request;
 	struct lab_rows               moves;
-	struct cache_tail             tail;
+	struct tail                   tail;
 	struct lab                    lab;
 
 	(void)state;
@@ -223,7 +223,7 @@ static void a_page_of_host_beyond_devices_tail_wins(void **state)
 static void a_tail_may_lie_behind_the_longest_prompt(void **state)
 {
 	static const struct lab_model model = { 8, 32, 0, { LAB_FULL(8, 1) } };
-	struct cache_tail             tail;
+	struct tail                   tail;
 	struct lab                    lab;
 
 	(void)state;
@@ -239,7 +239,7 @@ static void a_tail_may_lie_behind_the_longest_prompt(void **state)
 static void a_page_boundary_beyond_a_tail_wins(void **state)
 {
 	static const struct lab_model model = MODEL(F);
-	struct cache_tail             tail;
+	struct tail                   tail;
 	struct lab                    lab;
 
 	(void)state;
@@ -258,7 +258,7 @@ static void a_decoding_rank_restores_no_tail(void **state)
 {
 	static const struct lab_model model = MODEL(F);
 	struct cache_prompt           prompt = { .page_count = 1, .tail_count = 1 };
-	struct cache_tail             tail;
+	struct tail                   tail;
 	struct lab                    lab;
 
 	(void)state;
@@ -280,11 +280,11 @@ static void tails_that_do_not_fit_the_prompt_are_refused(void **state)
 	static const uint32_t         wrong[][2] = {
 		{ 8, 3 }, { 0, 0 }, { 17, 3 }, { 12, 14 }, { 14, 14 }
 	};
-	struct cache_tail             tails[2] = { 0 };
-	struct cache_prompt           prompt = { .page_count = 1, .tails = tails, .tail_count = 2 };
-	struct kvs_error              err;
-	struct lab                    lab;
-	size_t                        i;
+	struct tail         tails[2] = { 0 };
+	struct cache_prompt prompt = { .page_count = 1, .tails = tails, .tail_count = 2 };
+	struct kvs_error    err;
+	struct lab          lab;
+	size_t              i;
 
 	(void)state;
 	lab_open(&lab, &model);

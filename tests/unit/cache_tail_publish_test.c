@@ -35,7 +35,7 @@ static void open_request(struct lab *lab, struct lab_request *request, const str
 	lab_admit(lab, request, &step);
 }
 
-static int publish(struct lab *lab, struct lab_request *request, const struct cache_tail *tail,
+static int publish(struct lab *lab, struct lab_request *request, const struct tail *tail,
 		   uint64_t computed)
 {
 	struct kvs_error err;
@@ -51,7 +51,7 @@ static void a_tail_is_published_at_the_end_and_restored(void **state)
 {
 	static const struct lab_model model = MODEL(F, S(6), M);
 	struct lab_request            request;
-	struct cache_tail             tail;
+	struct tail                   tail;
 	struct lab                    lab;
 
 	(void)state;
@@ -81,7 +81,7 @@ static void a_tail_publishes_only_what_its_restore_needs(void **state)
 {
 	static const struct lab_model model = MODEL(F, S(2));
 	struct lab_request            request;
-	struct cache_tail             tail;
+	struct tail                   tail;
 	struct lab                    lab;
 
 	(void)state;
@@ -100,7 +100,7 @@ static void a_state_publishes_a_tail_at_its_exact_end_only(void **state)
 {
 	static const struct lab_model model = MODEL(F, M);
 	struct lab_request            request;
-	struct cache_tail             tail;
+	struct tail                   tail;
 	struct lab                    lab;
 
 	(void)state;
@@ -120,7 +120,7 @@ static void a_named_block_keeps_its_name(void **state)
 {
 	static const struct lab_model model = MODEL(F);
 	struct lab_request            request;
-	struct cache_tail             tails[2];
+	struct tail                   tails[2];
 	struct lab                    lab;
 
 	(void)state;
@@ -144,7 +144,7 @@ static void a_tail_that_is_published_again_is_one(void **state)
 	static const struct lab_model model = MODEL(F);
 	const struct lab_step         step = lab_tokens(14);
 	struct lab_request            first, second;
-	struct cache_tail             tail;
+	struct tail                   tail;
 	struct lab                    lab;
 
 	(void)state;
@@ -169,7 +169,7 @@ static void a_tail_that_is_not_the_requests_end_is_refused(void **state)
 	static const struct lab_model model = MODEL(F);
 	static const uint32_t         wrong[][2] = { { 8, 14 }, { 0, 14 }, { 14, 13 }, { 17, 17 } };
 	struct lab_request            request;
-	struct cache_tail             tail = { 0 };
+	struct tail                   tail = { 0 };
 	struct lab                    lab;
 	uint64_t                      digest;
 	size_t                        i;

@@ -21,10 +21,10 @@
 static const struct lab_model history = { 8, 16, 0, { LAB_FULL(4, 1) } };
 
 /* Page 0 and a tail of 14 tokens on Device, in one group. */
-static struct cache_tail open_tail(struct lab *lab, uint32_t parents)
+static struct tail open_tail(struct lab *lab, uint32_t parents)
 {
-	struct lab_model  model = history;
-	struct cache_tail tail;
+	struct lab_model model = history;
+	struct tail      tail;
 
 	model.device = parents;
 	lab_open(lab, &model);
@@ -35,7 +35,7 @@ static struct cache_tail open_tail(struct lab *lab, uint32_t parents)
 
 /* A new request that restores the tail, or what of it is there, and takes so many tokens more. */
 static struct cache_admitted claim(struct lab *lab, struct lab_request *request,
-				   const struct cache_tail *tail, uint32_t tokens)
+				   const struct tail *tail, uint32_t tokens)
 {
 	const struct lab_step step = lab_probed(tokens);
 
@@ -63,7 +63,7 @@ static void A3_10_a_partial_block_takes_the_copy_on_write_path(void **state)
 {
 	struct cache_admitted admitted;
 	struct lab_request    request;
-	struct cache_tail     tail;
+	struct tail           tail;
 	struct lab_rows       rows;
 	struct lab            lab;
 
@@ -97,7 +97,7 @@ static void a_private_copy_is_charged_as_a_fresh_block(void **state)
 	const struct lab_step step = lab_probed(3);
 	struct cache_admitted admitted;
 	struct lab_request    request;
-	struct cache_tail     tail;
+	struct tail           tail;
 	struct lab_rows       rows;
 	struct lab            lab;
 
@@ -130,7 +130,7 @@ static void the_source_of_a_copy_is_not_evicted_until_its_fence(void **state)
 	struct cache_hold     holds[2] = { 0 };
 	struct lab_request    request, other;
 	struct cache_admitted admitted;
-	struct cache_tail     tail;
+	struct tail           tail;
 	struct lab_rows       rows;
 	struct lab            lab;
 
@@ -158,7 +158,7 @@ static void a_copy_outlives_its_request(void **state)
 	struct cache_hold     holds[2] = { 0 };
 	struct cache_admitted admitted;
 	struct lab_request    request;
-	struct cache_tail     tail;
+	struct tail           tail;
 	struct lab_rows       rows;
 	struct lab            lab;
 	uint32_t              i;
@@ -191,7 +191,7 @@ static void two_requests_have_copies_of_their_own(void **state)
 	struct cache_hold     holds[4] = { 0 };
 	struct cache_admitted admitted;
 	struct lab_request    first, second, other;
-	struct cache_tail     tail;
+	struct tail           tail;
 	struct lab_rows       rows[2];
 	struct lab            lab;
 	uint32_t              i;
@@ -225,7 +225,7 @@ static void a_completed_page_does_not_take_the_tails_name(void **state)
 	struct lab_step       step = lab_tokens(0);
 	struct cache_admitted admitted;
 	struct lab_request    request;
-	struct cache_tail     tail;
+	struct tail           tail;
 	struct lab_rows       rows;
 	struct lab            lab;
 
@@ -254,7 +254,7 @@ static void a_sparse_chunk_goes_on_behind_a_tails_copy(void **state)
 	struct lab_step               step = lab_probed(2);
 	struct cache_admitted         admitted;
 	struct lab_request            request;
-	struct cache_tail             tail;
+	struct tail                   tail;
 	struct lab_rows               rows;
 	struct lab                    lab;
 
@@ -291,7 +291,7 @@ static void a_tail_that_lost_a_block_falls_back_to_the_page_boundary(void **stat
 	const struct lab_step step = lab_tokens(4);
 	struct cache_admitted admitted;
 	struct lab_request    request, other;
-	struct cache_tail     tail;
+	struct tail           tail;
 	struct lab            lab;
 
 	(void)state;
@@ -313,7 +313,7 @@ static void a_tail_that_is_lost_after_the_probe_is_stale(void **state)
 {
 	const struct lab_step take = lab_tokens(4), step = lab_probed(0);
 	struct lab_request    request, other;
-	struct cache_tail     tail;
+	struct tail           tail;
 	struct lab            lab;
 
 	(void)state;
@@ -333,8 +333,8 @@ static void a_tail_that_is_lost_after_the_probe_is_stale(void **state)
 /* Somebody remembers a tail; nobody holds it. */
 static void A3_10_a_hint_alone_is_no_hit(void **state)
 {
-	struct cache_tail tail;
-	struct lab        lab;
+	struct tail tail;
+	struct lab  lab;
 
 	(void)state;
 	lab_open(&lab, &history);

@@ -9,7 +9,35 @@
 
 #include "base/prng.h"
 #include "death.h"
+#include "match/boundary.h"
 #include "scene.h"
+
+/* Pages of 4: tails in the middle of a page, before the first and behind the last. */
+static void boundaries_come_longest_first_pages_and_tails_alike(void **state)
+{
+	static const struct tail     tails[] = { { .tokens = 14 }, { .tokens = 11 }, { .tokens = 9 },
+						 { .tokens = 2 } };
+	static const struct boundary expected[] = { { 14, 3, 0 },         { 12, 3, TAIL_NONE },
+						    { 11, 2, 1 },         { 9, 2, 2 },
+						    { 8, 2, TAIL_NONE },  { 4, 1, TAIL_NONE },
+						    { 2, 0, 3 },          { 0, 0, TAIL_NONE },
+						    { 0, 0, TAIL_NONE } };
+	struct boundary_walk         walk = boundary_walk(tails, 4, 4, 3, UINT32_MAX);
+	struct boundary              found;
+	size_t                       i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_COUNT(expected); i++) {
+		found = boundary_next(&walk);
+		assert_memory_equal(&found, &expected[i], sizeof(found));
+	}
+	walk = boundary_walk(tails, 4, 4, 3, 11); /* a reach is the last that may be */
+	found = boundary_next(&walk);
+	assert_memory_equal(&found, &expected[2], sizeof(found));
+	walk = boundary_walk(tails, 4, 4, 3, 10);
+	found = boundary_next(&walk);
+	assert_memory_equal(&found, &expected[3], sizeof(found));
+}
 
 static void a_bound_is_respected_by_every_group(void **state)
 {
@@ -218,6 +246,7 @@ static void mistakes_are_panics(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(boundaries_come_longest_first_pages_and_tails_alike),
 		cmocka_unit_test(a_bound_is_respected_by_every_group),
 		cmocka_unit_test(a_hint_counts_only_where_hints_are_given),
 		cmocka_unit_test(a_tail_is_legal_when_every_group_has_it),

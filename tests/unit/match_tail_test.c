@@ -94,7 +94,6 @@ static const char *find(const struct tails *tails, const struct text *text,
 	for (i = 0; i < count; i++) {
 		length += snprintf(said + length, sizeof(said) - (size_t)length, "%s%u",
 				   i ? " " : "", found[i].tokens);
-		assert_int_equal(found[i].pages * PAGE + found[i].tail_tokens, found[i].tokens);
 	}
 	return said;
 }
@@ -334,8 +333,7 @@ static void A3_15_a_candidate_carries_its_exact_count_and_hash(void **state)
 				    found, 2),
 			 1);
 	prefix_hash_page(&text.hashes[1], text.tokens + 16, 5, NULL, 0, &hash);
-	assert_int_equal(found[0].pages, 2);
-	assert_int_equal(found[0].tail_tokens, 5);
+	assert_int_equal(found[0].tokens, 21);
 	assert_memory_equal(&found[0].hash, &hash, sizeof(hash));
 	tails_close(&tails);
 }

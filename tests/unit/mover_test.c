@@ -627,7 +627,7 @@ static void the_copies_of_a_tail_ride_in_the_load(void **state)
 	const struct quay_spec         spec = { .groups = &full, .group_count = 1, .page_tokens = 4,
 					       .device_parents = 16, .host_parents = 8 };
 	struct quay *const             quay = quay_new(&spec);
-	const struct cache_tail        tail = { .tokens = 7, .hash = { { 9 } } };
+	const struct tail              tail = { .tokens = 7, .hash = { { 9 } } };
 	struct quay_request            first, second;
 	struct demand                  demand = demand_dense(3, 0);
 	struct cache_probe             probe;

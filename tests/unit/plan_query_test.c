@@ -89,11 +89,7 @@ static void hold(struct rig *rig, enum stratum_id stratum, uint32_t g, uint32_t 
 
 static void add_tail(struct rig *rig, uint32_t tokens)
 {
-	const uint32_t page_tokens = rig->pages.groups.page_tokens;
-
-	rig->tails[rig->ask.tail_count++] = (struct tail){
-		tokens, tokens / page_tokens, tokens % page_tokens, { { 2, (uint8_t)tokens } }
-	};
+	rig->tails[rig->ask.tail_count++] = (struct tail){ tokens, { { 2, (uint8_t)tokens } } };
 }
 
 static int say_key(const struct query *query, uint32_t i, char *text, size_t size)
@@ -106,7 +102,7 @@ static int say_key(const struct query *query, uint32_t i, char *text, size_t siz
 	if (group->page_blocks > 1)
 		snprintf(offset, sizeof(offset), ".%u", key->column - group->first_column);
 	return snprintf(text, size, " %s%u%s%s", group->spec.name, key->page, offset,
-			key->tail == NO_TAIL ? "" : "t");
+			key->tail == TAIL_NONE ? "" : "t");
 }
 
 static const char *const reasons[] = { [QUERY_ASKED] = "asked",
