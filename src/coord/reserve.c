@@ -6,6 +6,7 @@
 #include "coord/reserve.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "coord/parts.h"
 #include "match/joint.h"
@@ -14,8 +15,11 @@ int reserver_open(struct reserver *reserver, struct cache *cache, uint32_t tail_
 		  struct kvs_error *err)
 {
 	*reserver = (struct reserver){ .cache = cache };
-	if (origins_open(&reserver->origins, &cache->pages, cache->prompt_pages, tail_max) == 0)
+	reserver->entries = malloc(cache->prompt_pages * sizeof(*reserver->entries));
+	if (reserver->entries && origins_open(&reserver->origins, cache->pages.groups.count,
+					      cache->prompt_pages, tail_max) == 0)
 		return 0;
+	reserver_close(reserver);
 	return err_set(err, -ENOMEM, "no memory to reserve for prompts of %u pages",
 		       cache->prompt_pages);
 }
@@ -23,12 +27,16 @@ int reserver_open(struct reserver *reserver, struct cache *cache, uint32_t tail_
 void reserver_close(struct reserver *reserver)
 {
 	origins_close(&reserver->origins);
+	free(reserver->entries);
 	*reserver = (struct reserver){ 0 };
 }
 
 size_t reserver_bytes(const struct reserver *reserver)
 {
-	return origins_bytes(&reserver->origins);
+	if (!reserver->entries)
+		return 0;
+	return reserver->cache->prompt_pages * sizeof(*reserver->entries) +
+	       origins_bytes(&reserver->origins);
 }
 
 /* --- boundaries ------------------------------------------------------------------------------- */
@@ -54,16 +62,26 @@ static int match(struct attempt *attempt, struct kvs_error *err)
 {
 	struct reserver *const                reserver = attempt->reserver;
 	const struct cache_reserve_ask *const ask = attempt->ask;
+	const struct cache_prompt *const      prompt = &ask->prompt;
+	const struct pages *const             pages = &reserver->cache->pages;
+	struct view                           view = { .pages = pages, .entries = reserver->entries,
+						       .page_count = prompt->page_count,
+						       .held_in = HELD_DEVICE | HELD_HOST,
+						       .hints = ask->page_hints };
 	struct cache_probe                    probe;
 	int                                   rc;
 
-	rc = cache_probe(reserver->cache, &ask->prompt, PROBE_ALL, &probe, err);
+	rc = cache_probe(reserver->cache, prompt, PROBE_ALL, &probe, err);
 	if (rc < 0)
 		return rc;
 	attempt->local_tokens = (uint32_t)probe.host_tokens;
-	origins_count(&reserver->origins, &ask->prompt,
-		      (uint32_t)probe.device_tokens / reserver->cache->pages.groups.page_tokens,
-		      ask->page_hints, ask->tail_hints);
+	view.floor = (uint32_t)probe.device_tokens / pages->groups.page_tokens;
+	if (view.floor < prompt->page_count) {
+		pages_find_all(pages, prompt->space, prompt->hashes + view.floor,
+			       prompt->page_count - view.floor, reserver->entries + view.floor);
+	}
+	origins_count(&reserver->origins, &view, prompt->space, prompt->tails, prompt->tail_count,
+		      ask->tail_hints);
 	return 0;
 }
 
@@ -104,10 +122,10 @@ static uint64_t pin_warm(struct attempt *attempt, const struct boundary *end, bo
 
 		match_needed(group, end->tokens, &first, &needed_end);
 		for (page = first / group->page_blocks; page * group->page_blocks < needed_end; page++) {
-			const uint32_t entry = page < end->pages ? origins->entries[page]
+			const uint32_t entry = page < end->pages ? attempt->reserver->entries[page]
 								 : origins->tail_entries[end->tail];
 			uint64_t       warm = origins_page(origins, end, page).host &
-					origins_mask(group, page, first, needed_end);
+					group_columns(group, page, first, needed_end);
 
 			for (; warm; warm &= warm - 1, count++) {
 				const uint32_t cell = pages_cell(&cache->pages, entry,
@@ -161,7 +179,7 @@ static bool take_group(struct attempt *attempt, const struct boundary *end, uint
 	match_needed(group, end->tokens, &first, &needed_end);
 	for (page = first / group->page_blocks; page * group->page_blocks < needed_end; page++) {
 		const uint64_t columns = origins_page(origins, end, page).store &
-					 origins_mask(group, page, first, needed_end);
+					 group_columns(group, page, first, needed_end);
 
 		if (!take_page(attempt, end, g, page, columns, reservation))
 			return false;

@@ -33,11 +33,13 @@
 #ifndef COORD_RESERVE_H
 #define COORD_RESERVE_H
 
-#include "coord/origin.h"
+#include "coord/cache.h"
+#include "match/origin.h"
 
 /* Room to work in, beside a cache. */
 struct reserver {
 	struct cache  *cache;
+	uint32_t      *entries; /* of each page of the prompt */
 	struct origins origins;
 };
 

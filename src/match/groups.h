@@ -84,10 +84,17 @@ static inline bool group_is_closed(const struct group *group)
  */
 uint32_t group_expired_blocks(const struct group *group, uint64_t computed);
 
-/* The columns of a group, as bits of a page's bitmap. */
-static inline uint64_t group_mask(const struct group *group)
+/* The columns of positions [first, end) of a group that lie in this page, as bits of its bitmap. */
+static inline uint64_t group_columns(const struct group *group, uint32_t page, uint32_t first,
+				     uint32_t end)
 {
-	return (UINT64_MAX >> (COLUMNS_MAX - group->page_blocks)) << group->first_column;
+	const uint32_t start = page * group->page_blocks;
+	const uint32_t from = first > start ? first - start : 0;
+	const uint32_t to = end < start + group->page_blocks ? end - start : group->page_blocks;
+
+	if (end <= start || from >= to)
+		return 0;
+	return (UINT64_MAX >> (COLUMNS_MAX - (to - from))) << (group->first_column + from);
 }
 
 /* The first of the blocks before block boundary `end` that a restore at it needs: end - L, or 0. */

@@ -12,12 +12,13 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "match/joint.h"
 
 static uint64_t cells_of(const struct query *query)
 {
 	const struct query_limits *const limits = &query->limits;
 
-	return ((uint64_t)limits->page_max + limits->tail_max) * query->misses.groups.columns;
+	return ((uint64_t)limits->page_max + limits->tail_max) * query->groups.columns;
 }
 
 static int check_limits(const struct query *query, struct kvs_error *err)
@@ -32,7 +33,7 @@ static int check_limits(const struct query *query, struct kvs_error *err)
 		return err_set(err, KVS_E_INVALID,
 			       "page_max, tail_max: %u and %u of %u blocks each are too many; "
 			       "use at most %d blocks",
-			       limits->page_max, limits->tail_max, query->misses.groups.columns,
+			       limits->page_max, limits->tail_max, query->groups.columns,
 			       INT32_MAX);
 	}
 	return 0;
@@ -44,7 +45,7 @@ int query_open(struct query *query, const struct groups *groups, const struct qu
 	const size_t boundaries = (size_t)limits->page_max + limits->tail_max;
 	int          rc;
 
-	*query = (struct query){ .misses.groups = *groups, .limits = *limits };
+	*query = (struct query){ .groups = *groups, .limits = *limits };
 	rc = check_limits(query, err);
 	if (rc < 0)
 		return rc;
@@ -52,7 +53,7 @@ int query_open(struct query *query, const struct groups *groups, const struct qu
 	query->boundaries = calloc(boundaries, sizeof(*query->boundaries));
 	query->seen = calloc(bits_words(cells_of(query)), sizeof(*query->seen));
 	if (query->keys && query->boundaries && query->seen &&
-	    misses_open(&query->misses, groups, limits->page_max, limits->tail_max) == 0)
+	    origins_open(&query->origins, groups->count, limits->page_max, limits->tail_max) == 0)
 		return 0;
 	query_close(query);
 	return err_set(err, -ENOMEM, "no memory to plan prompts of %u pages", limits->page_max);
@@ -60,7 +61,7 @@ int query_open(struct query *query, const struct groups *groups, const struct qu
 
 void query_close(struct query *query)
 {
-	misses_close(&query->misses);
+	origins_close(&query->origins);
 	free(query->seen);
 	free(query->boundaries);
 	free(query->keys);
@@ -68,6 +69,33 @@ void query_close(struct query *query)
 }
 
 /* --- boundaries ------------------------------------------------------------------------------- */
+
+/* What a boundary needs of one group: positions of full pages, then columns of its tail. */
+struct need {
+	uint32_t first;
+	uint32_t end;          /* of the positions in full pages; first: none */
+	uint32_t before_first; /* positions missing before these two */
+	uint32_t before_end;
+	uint64_t tail_missing; /* columns of the tail that are needed and missing */
+};
+
+static struct need need_of(const struct query *query, const struct boundary *boundary, uint32_t g)
+{
+	const struct group *const group = &query->groups.group[g];
+	const uint32_t            full = boundary->pages * group->page_blocks;
+	struct need               need = { .end = full };
+	uint32_t                  first, end;
+
+	match_needed(group, boundary->tokens, &first, &end);
+	need.first = first < full ? first : full;
+	need.before_first = origins_before(&query->origins, g, need.first).nowhere;
+	need.before_end = origins_before(&query->origins, g, full).nowhere;
+	if (end > full) {
+		need.tail_missing = origins_tail(&query->origins, boundary->tail).nowhere &
+				    group_columns(group, boundary->pages, first, end);
+	}
+	return need;
+}
 
 /* What of a need in full pages is missing, and not asked for yet. */
 static uint32_t added_count(const struct query *query, const struct need *need, uint32_t g)
@@ -88,7 +116,7 @@ static struct price price_of(const struct query *query, const struct need *needs
 	struct price price = { 0 };
 	uint32_t     g;
 
-	for (g = 0; g < query->misses.groups.count; g++) {
+	for (g = 0; g < query->groups.count; g++) {
 		const struct need *const need = &needs[g];
 		const uint32_t           of_tail =
 			need->tail_missing ? (uint32_t)__builtin_popcountll(need->tail_missing) : 0;
@@ -108,25 +136,22 @@ static void emit_columns(struct query *query, uint32_t page, uint32_t tail, uint
 	}
 }
 
-/* The missing ones of positions [first, end) of a group. */
-static void emit_range(struct query *query, const struct group *group, uint32_t first, uint32_t end)
+/* The missing ones of positions [first, end) of a group, all in full pages of a boundary. */
+static void emit_range(struct query *query, const struct boundary *boundary, const struct group *group,
+		       uint32_t first, uint32_t end)
 {
-	const uint32_t page_blocks = group->page_blocks;
-	uint32_t       page;
+	uint32_t page;
 
-	for (page = first / page_blocks; page * page_blocks < end; page++) {
-		const uint32_t start = page * page_blocks;
-		const uint32_t from = first > start ? first - start : 0;
-		const uint32_t to = end - start < page_blocks ? end - start : page_blocks;
-
+	for (page = first / group->page_blocks; page * group->page_blocks < end; page++) {
 		emit_columns(query, page, TAIL_NONE,
-			     misses_page(&query->misses, page, group, from, to));
+			     origins_page(&query->origins, boundary, page).nowhere &
+				     group_columns(group, page, first, end));
 	}
 }
 
 static void take(struct query *query, const struct boundary *boundary, const struct need *needs)
 {
-	const struct groups *const groups = &query->misses.groups;
+	const struct groups *const groups = &query->groups;
 	uint32_t                   g;
 
 	for (g = 0; g < groups->count; g++) {
@@ -134,7 +159,7 @@ static void take(struct query *query, const struct boundary *boundary, const str
 		const uint32_t           asked = query->asked_from[g];
 
 		if (added_count(query, need, g) > 0) {
-			emit_range(query, &groups->group[g], need->first,
+			emit_range(query, boundary, &groups->group[g], need->first,
 				   asked < need->end ? asked : need->end);
 		}
 		emit_columns(query, boundary->pages, boundary->tail, need->tail_missing);
@@ -172,8 +197,8 @@ static enum query_bypass take_boundaries(struct query *query, const struct query
 		struct price price;
 		uint64_t     keys;
 
-		for (g = 0; g < query->misses.groups.count; g++)
-			misses_need(&query->misses, &boundary, g, &needs[g]);
+		for (g = 0; g < query->groups.count; g++)
+			needs[g] = need_of(query, &boundary, g);
 		price = price_of(query, needs);
 		keys = (uint64_t)query->key_count + price.added;
 		if (price.whole == 0)
@@ -191,7 +216,7 @@ static enum query_bypass take_boundaries(struct query *query, const struct query
 
 static enum query_bypass plan(struct query *query, const struct query_ask *ask)
 {
-	const uint32_t page_tokens = query->misses.groups.page_tokens;
+	const uint32_t page_tokens = query->groups.page_tokens;
 	const uint32_t minimum = query->limits.extension_min > 0 ? query->limits.extension_min : 1;
 	const uint64_t least = (uint64_t)ask->local_tokens + minimum;
 	const uint32_t reach = query_reach(&query->limits, ask->local_tokens, ask->bound_tokens);
@@ -199,6 +224,7 @@ static enum query_bypass plan(struct query *query, const struct query_ask *ask)
 						  ask->view->page_count, reach);
 	struct boundary_walk ahead = walk;
 	const uint32_t       longest = boundary_next(&ahead).tokens;
+	struct view          view = *ask->view;
 
 	if (ask->bound_tokens <= ask->local_tokens)
 		return QUERY_COVERED;
@@ -209,15 +235,15 @@ static enum query_bypass plan(struct query *query, const struct query_ask *ask)
 		return QUERY_NO_BOUNDARY;
 	if (longest < least)
 		return QUERY_SHORT;
-	misses_count(&query->misses, ask->view, longest / page_tokens, ask->space, ask->tails,
-		     ask->tail_count);
+	view.page_count = longest / page_tokens;
+	origins_count(&query->origins, &view, ask->space, ask->tails, ask->tail_count, NULL);
 	return take_boundaries(query, ask, walk, (uint32_t)least);
 }
 
 /* What a caller got wrong. */
 static void check_ask(const struct query *query, const struct query_ask *ask)
 {
-	const uint32_t page_tokens = query->misses.groups.page_tokens;
+	const uint32_t page_tokens = query->groups.page_tokens;
 	uint32_t       i;
 
 	KVS_ASSERT_CMP(ask->bound_tokens / page_tokens, <=, ask->view->page_count);
@@ -236,7 +262,7 @@ enum query_bypass query_plan(struct query *query, const struct query_ask *ask)
 	check_ask(query, ask);
 	query->key_count = 0;
 	query->boundary_count = 0;
-	for (g = 0; g < query->misses.groups.count; g++) {
+	for (g = 0; g < query->groups.count; g++) {
 		query->asked_from[g] = UINT32_MAX;
 		query->asked_before[g] = UINT32_MAX;
 	}
@@ -249,12 +275,12 @@ void query_key_name(const struct query *query, const struct query_ask *ask, uint
 		    struct kvs_key *ret_key)
 {
 	const struct query_key *const k = &query->keys[key];
-	const uint32_t                group = query->misses.groups.column_group[k->column];
+	const uint32_t                group = query->groups.column_group[k->column];
 
 	KVS_ASSERT_CMP(key, <, query->key_count);
 	key_make(ask->space,
 		 k->tail == TAIL_NONE ? &ask->hashes[k->page] : &ask->tails[k->tail].hash, group,
-		 k->column - query->misses.groups.group[group].first_column, ret_key);
+		 k->column - query->groups.group[group].first_column, ret_key);
 }
 
 /* --- audit ------------------------------------------------------------------------------------ */
@@ -262,19 +288,19 @@ void query_key_name(const struct query *query, const struct query_ask *ask, uint
 static void audit_key(const struct query *query, const struct query_ask *ask, uint32_t i)
 {
 	const struct query_key *const key = &query->keys[i];
-	const uint32_t                page_tokens = query->misses.groups.page_tokens;
+	const uint32_t                page_tokens = query->groups.page_tokens;
 	const bool                    of_page = key->tail == TAIL_NONE;
 	const size_t row = of_page ? key->page : (size_t)query->limits.page_max + key->tail;
-	const size_t cell = row * query->misses.groups.columns + key->column;
+	const size_t cell = row * query->groups.columns + key->column;
 	uint64_t     held;
 
-	KVS_ASSERT_CMP(key->column, <, query->misses.groups.columns);
+	KVS_ASSERT_CMP(key->column, <, query->groups.columns);
 	if (of_page)
 		KVS_ASSERT_CMP(key->page, <, ask->view->page_count);
 	else
 		KVS_ASSERT_CMP(key->page, ==, ask->tails[key->tail].tokens / page_tokens);
 	held = of_page ? view_page(ask->view, key->page)
-		       : misses_tail_held(&query->misses, key->tail);
+		       : ~origins_tail(&query->origins, key->tail).nowhere;
 	KVS_ASSERT(!((held >> key->column) & 1));
 	KVS_ASSERT(!bits_test(query->seen, cell));
 	bits_set(query->seen, cell);

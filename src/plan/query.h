@@ -30,7 +30,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "plan/misses.h"
+#include "match/origin.h"
 
 struct query_limits {
 	uint32_t page_max;         /* pages of the longest prompt */
@@ -83,6 +83,7 @@ struct query_counts {
 };
 
 struct query {
+	struct groups          groups;
 	struct query_limits    limits;
 	struct query_counts    counts;
 	/* The last plan; good until the next. */
@@ -92,7 +93,7 @@ struct query {
 	struct query_boundary *boundaries; /* longest first */
 	uint32_t               boundary_count;
 	/* Scratch. */
-	struct misses          misses;
+	struct origins         origins;
 	uint32_t               asked_from[GROUPS_MAX];   /* position; UINT32_MAX: none is asked */
 	uint32_t               asked_before[GROUPS_MAX]; /* positions missing before it */
 	uint64_t              *seen; /* of the audit: a bit a cell */

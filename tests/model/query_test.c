@@ -17,6 +17,7 @@
 
 #include "base/bits.h"
 #include "base/prng.h"
+#include "match/joint.h"
 #include "plan/query.h"
 #include "prop.h"
 

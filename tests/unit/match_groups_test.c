@@ -72,9 +72,15 @@ static void a_page_is_the_blocks_of_all_groups_in_a_row(void **state_)
 	assert_int_equal(groups.group[1].page_blocks, 8);
 	assert_int_equal(groups.group[2].page_blocks, 1);
 	assert_int_equal(groups.group[2].first_column, 10);
-	assert_true(group_mask(&groups.group[0]) == 0x3);
-	assert_true(group_mask(&groups.group[1]) == 0x3fc);
-	assert_true(group_mask(&groups.group[2]) == 0x400);
+	assert_true(group_columns(&groups.group[0], 0, 0, 2) == 0x3);
+	assert_true(group_columns(&groups.group[1], 0, 0, 8) == 0x3fc);
+	assert_true(group_columns(&groups.group[2], 0, 0, 1) == 0x400);
+	/* Of positions 5 to 17: three of page 0, all of page 1, two of page 2, none of page 3. */
+	assert_true(group_columns(&groups.group[1], 0, 5, 18) == 0x380);
+	assert_true(group_columns(&groups.group[1], 1, 5, 18) == 0x3fc);
+	assert_true(group_columns(&groups.group[1], 2, 5, 18) == 0xc);
+	assert_true(group_columns(&groups.group[1], 3, 5, 18) == 0);
+	assert_true(group_columns(&groups.group[1], 1, 12, 12) == 0);
 }
 
 /* One hashed page serves groups of any packing: a full group of eight and three states. */
@@ -261,9 +267,9 @@ static void a_page_has_at_most_a_word_of_blocks(void **state_)
 	(void)state_;
 	make(most, 2, 128, &groups);
 	assert_int_equal(groups.columns, COLUMNS_MAX);
-	assert_true(group_mask(&groups.group[1]) == 0xffffffff00000000);
+	assert_true(group_columns(&groups.group[1], 0, 0, 32) == 0xffffffff00000000);
 	make(alone, 1, 128, &groups);
-	assert_true(group_mask(&groups.group[0]) == UINT64_MAX);
+	assert_true(group_columns(&groups.group[0], 0, 0, 64) == UINT64_MAX);
 	refuse(over, 3, 128,
 	       "group 2 \"state\": block_tokens: 128 makes more than 64 blocks of a page over all "
 	       "groups");

@@ -95,7 +95,7 @@ static void add_tail(struct rig *rig, uint32_t tokens)
 static int say_key(const struct query *query, uint32_t i, char *text, size_t size)
 {
 	const struct query_key *const key = &query->keys[i];
-	const struct groups *const    groups = &query->misses.groups;
+	const struct groups *const    groups = &query->groups;
 	const struct group *const     group = &groups->group[groups->column_group[key->column]];
 	char                          offset[16] = "";
 
