@@ -89,7 +89,7 @@ static uint64_t match_with(struct cache *cache, const struct cache_prompt *promp
 	view->page_count = prompt->page_count;
 	joint = match_joint(view, prompt->page_count);
 	*ret_closed = joint.closed_pages * page_tokens;
-	view->floor = joint.pages;
+	view->held_pages = joint.pages;
 	if (mode == PROBE_DECODE)
 		return joint.pages * page_tokens;
 	view->page_count = prompt->page_count + 1;

@@ -75,10 +75,10 @@ static int match(struct attempt *attempt, struct kvs_error *err)
 	if (rc < 0)
 		return rc;
 	attempt->local_tokens = (uint32_t)probe.host_tokens;
-	view.floor = (uint32_t)probe.device_tokens / pages->groups.page_tokens;
-	if (view.floor < prompt->page_count) {
-		pages_find_all(pages, prompt->space, prompt->hashes + view.floor,
-			       prompt->page_count - view.floor, reserver->entries + view.floor);
+	view.held_pages = (uint32_t)probe.device_tokens / pages->groups.page_tokens;
+	if (view.held_pages < prompt->page_count) {
+		pages_find_all(pages, prompt->space, prompt->hashes + view.held_pages,
+			       prompt->page_count - view.held_pages, reserver->entries + view.held_pages);
 	}
 	origins_count(&reserver->origins, &view, prompt->space, prompt->tails, prompt->tail_count,
 		      ask->tail_hints);

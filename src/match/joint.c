@@ -95,10 +95,10 @@ uint32_t match_window(const struct view *view, const struct group *group, uint32
 }
 
 /* Lower the bound to the greatest page boundary that a window group supports. */
-static uint32_t settle(const struct view *view, const struct group *group, uint32_t bound,
-		       uint32_t *held_from)
+static uint32_t lower(const struct view *view, const struct group *group, uint32_t bound,
+		      uint32_t *held_from)
 {
-	const uint32_t begin = view->floor * group->page_blocks;
+	const uint32_t begin = view->held_pages * group->page_blocks;
 
 	for (;;) {
 		const uint32_t end = bound * group->page_blocks;
@@ -123,7 +123,7 @@ static uint32_t match_closed(const struct view *view, uint32_t bound, bool *ret_
 		if (!group_is_closed(group) || view_ignores(view, group))
 			continue;
 		*ret_any = true;
-		bound = match_run(view, group, view->floor * group->page_blocks,
+		bound = match_run(view, group, view->held_pages * group->page_blocks,
 				  bound * group->page_blocks) /
 			group->page_blocks;
 	}
@@ -138,7 +138,7 @@ struct joint match_joint(const struct view *view, uint32_t page_bound)
 	bool                       any_closed;
 
 	KVS_ASSERT_CMP(page_bound, <=, view->page_count);
-	KVS_ASSERT_CMP(view->floor, <=, page_bound);
+	KVS_ASSERT_CMP(view->held_pages, <=, page_bound);
 	KVS_ASSERT_CMP((uint64_t)page_bound * groups->page_tokens, <=, TOKENS_MAX);
 	closed = match_closed(view, page_bound, &any_closed);
 	for (g = 0; g < groups->count; g++)
@@ -150,7 +150,7 @@ struct joint match_joint(const struct view *view, uint32_t page_bound)
 			const struct group *const group = &groups->group[g];
 
 			if (!group_is_closed(group) && !view_ignores(view, group))
-				bound = settle(view, group, bound, &held_from[g]);
+				bound = lower(view, group, bound, &held_from[g]);
 		}
 	} while (bound < before);
 	return (struct joint){ .pages = bound, .closed_pages = any_closed ? closed : 0 };

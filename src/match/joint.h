@@ -28,13 +28,13 @@ uint32_t match_window(const struct view *view, const struct group *group, uint32
 		      uint32_t end);
 
 struct joint {
-	uint32_t pages;        /* the joint boundary, absolute; view->floor when nothing is beyond it */
+	uint32_t pages;        /* the joint boundary, absolute; view->held_pages when nothing is behind */
 	uint32_t closed_pages; /* how far the FULL groups alone reach; 0 when there is none */
 };
 
 /*
- * Pages [view->floor, page_bound) are asked; page_bound is at most view->page_count, and its tokens at most
- * TOKENS_MAX (both asserted).
+ * Pages [view->held_pages, page_bound) are asked; page_bound is at most view->page_count, and its tokens at
+ * most TOKENS_MAX (both asserted).
  */
 struct joint match_joint(const struct view *view, uint32_t page_bound);
 

@@ -52,7 +52,7 @@ static struct origin_columns columns_of(const struct view *view, uint32_t entry,
 
 static struct origin_columns full_page(const struct view *view, uint32_t page)
 {
-	if (page < view->floor)
+	if (page < view->held_pages)
 		return (struct origin_columns){ 0 };
 	return columns_of(view, view->entries[page], view->hints ? view_hints(view, page) : 0);
 }
@@ -99,11 +99,11 @@ static void sum_pages(struct origins *origins)
 {
 	const struct view *const   view = &origins->view;
 	const struct groups *const groups = &view->pages->groups;
-	struct origin_count       *row = &origins->sums[(size_t)view->floor * groups->count];
+	struct origin_count       *row = &origins->sums[(size_t)view->held_pages * groups->count];
 	uint32_t                   page, g;
 
 	memset(row, 0, groups->count * sizeof(*row));
-	for (page = view->floor; page < view->page_count; page++, row += groups->count) {
+	for (page = view->held_pages; page < view->page_count; page++, row += groups->count) {
 		const struct origin_columns columns = full_page(view, page);
 
 		for (g = 0; g < groups->count; g++) {
@@ -123,7 +123,7 @@ void origins_count(struct origins *origins, const struct view *view, const struc
 
 	KVS_ASSERT_CMP(view->pages->groups.count, ==, origins->group_count);
 	KVS_ASSERT_CMP(view->page_count, <=, origins->page_max);
-	KVS_ASSERT_CMP(view->floor, <=, view->page_count);
+	KVS_ASSERT_CMP(view->held_pages, <=, view->page_count);
 	KVS_ASSERT_CMP(tail_count, <=, origins->tail_max);
 	origins->view = *view;
 	origins->tail_hints = tail_hints;
@@ -139,7 +139,7 @@ struct origin_count origins_before(const struct origins *origins, uint32_t g, ui
 	const uint32_t            page = position / group->page_blocks;
 	struct origin_count       count;
 
-	if (page < view->floor)
+	if (page < view->held_pages)
 		return (struct origin_count){ 0 };
 	count = origins->sums[(size_t)page * origins->group_count + g];
 	if (position % group->page_blocks > 0) {

@@ -8,7 +8,7 @@
  * of two sums over the pages, counted once; so a prompt with many boundaries costs a pass over its pages and
  * a step a boundary and group.
  *
- * What lies below the view's floor counts as Device's and is not looked at.  A tail is a page of its own,
+ * The view's held pages count as Device's and are not looked at.  A tail is a page of its own,
  * whatever page of the prompt may be there.
  *
  * Limits   page_max pages and tail_max tails, fixed at open; nothing allocates after.
@@ -45,7 +45,7 @@ struct origins {
 					      is asked for */
 	const uint64_t      *tail_hints;   /* a word a tail, bit column; NULL: none */
 	uint32_t            *tail_entries; /* of each tail in the index; SLOT_NONE */
-	struct origin_count *sums;         /* [page][group]: in the pages from the floor to before this one */
+	struct origin_count *sums;         /* [page][group]: in pages [held_pages, page) */
 };
 
 /* 0, or -ENOMEM. */

@@ -7,7 +7,7 @@
  * joint boundary, history or checkpoint, need not come from Host again.
  *
  * Positions are blocks of a group from the start of the prompt: position i covers tokens
- * [i * q, (i + 1) * q).  A position is *held* when it lies below the floor (a prefix that the caller
+ * [i * q, (i + 1) * q).  A position is *held* when it lies in the first held_pages (that the caller
  * has in full), when a stratum that counts holds it, or when a hint says that a store does.  Hints
  * are assumptions: a plan can be made with them, a hit never.
  */
@@ -26,7 +26,7 @@ struct view {
 					   where no stratum counts */
 	uint32_t            page_count;
 	uint32_t            held_in;    /* HELD_* that count */
-	uint32_t            floor;      /* pages: all positions below are held */
+	uint32_t            held_pages; /* the first so many: all their positions are held */
 	uint32_t            ignored;    /* bits of 1 << kind: groups of these kinds need nothing */
 	const uint64_t     *hints;      /* bit page * columns + column; NULL: none */
 };
@@ -55,7 +55,7 @@ static inline uint64_t view_page(const struct view *view, uint32_t page)
 	uint64_t held;
 	uint32_t entry;
 
-	if (page < view->floor)
+	if (page < view->held_pages)
 		return UINT64_MAX;
 	held = view->hints ? view_hints(view, page) : 0;
 	if (!view->held_in)

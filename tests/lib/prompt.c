@@ -55,12 +55,13 @@ void prompt_hold(struct prompt *prompt, enum stratum_id stratum, uint32_t group,
 	}
 }
 
-struct view prompt_view(struct prompt *prompt, uint32_t held_in, uint32_t floor)
+struct view prompt_view(struct prompt *prompt, uint32_t held_in, uint32_t held_pages)
 {
 	pages_find_all(&prompt->pages, &prompt->space, prompt->hashes, prompt->page_count,
 		       prompt->entries);
 	return (struct view){ .pages = &prompt->pages, .entries = prompt->entries,
-			      .page_count = prompt->page_count, .held_in = held_in, .floor = floor };
+			      .page_count = prompt->page_count, .held_in = held_in,
+			      .held_pages = held_pages };
 }
 
 void prompt_draw(const struct view *view, uint32_t group, uint32_t pages, char *ret_drawn)
@@ -71,7 +72,7 @@ void prompt_draw(const struct view *view, uint32_t group, uint32_t pages, char *
 
 	match_needed(g, (uint64_t)pages * groups->page_tokens, &first, &end);
 	end = pages * g->page_blocks;
-	for (i = view->floor * g->page_blocks; i < end; i++)
+	for (i = view->held_pages * g->page_blocks; i < end; i++)
 		*ret_drawn++ = i >= first ? 'x' : '-';
 	*ret_drawn = '\0';
 }

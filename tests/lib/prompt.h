@@ -33,9 +33,9 @@ void prompt_close(struct prompt *prompt);
 void prompt_hold(struct prompt *prompt, enum stratum_id stratum, uint32_t group, const char *drawn);
 
 /* Look the pages up.  Good until something is published or dropped. */
-struct view prompt_view(struct prompt *prompt, uint32_t held_in, uint32_t floor);
+struct view prompt_view(struct prompt *prompt, uint32_t held_in, uint32_t held_pages);
 
-/* Draw what a restore of so many pages uses of a group, from the view's floor on. */
+/* Draw what a restore of so many pages uses of a group, behind the view's held pages. */
 void prompt_draw(const struct view *view, uint32_t group, uint32_t pages, char *ret_drawn);
 
 #endif

@@ -40,7 +40,7 @@ void scene_play_in(const struct scene *scene, uint32_t held_in)
 	uint32_t      g;
 
 	scene_open(scene, &prompt);
-	view = prompt_view(&prompt, held_in, scene->floor);
+	view = prompt_view(&prompt, held_in, scene->held_pages);
 	joint = match_joint(&view, scene->page_count);
 	assert_int_equal(joint.pages, scene->pages);
 	assert_int_equal(joint.closed_pages, scene->closed_pages);

@@ -3,7 +3,7 @@
  * Scenes of matching, drawn.
  *
  * A scene draws what each group has on Device and on Host ("-xx": positions 1 and 2), and what a restore
- * at the joint boundary uses from the floor on: x a block, - a hole, held or not.
+ * at the joint boundary uses behind the held pages: x a block, - a hole, held or not.
  */
 #ifndef LIB_SCENE_H
 #define LIB_SCENE_H
@@ -15,7 +15,7 @@
 struct scene {
 	uint32_t page_tokens;
 	uint32_t page_count;
-	uint32_t floor;
+	uint32_t held_pages;
 	uint32_t pages;        /* the answer */
 	uint32_t closed_pages; /* the other half of it */
 	struct {

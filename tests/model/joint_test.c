@@ -29,7 +29,7 @@ struct world {
 	uint64_t      hints[PAGES + 1]; /* at most a word a page */
 	bool          hinted;
 	uint32_t      held_in;
-	uint32_t      floor;
+	uint32_t      held_pages;
 	uint32_t      ignored;
 };
 
@@ -45,7 +45,7 @@ static bool holds(const struct world *world, const struct group *group, uint32_t
 	const uint32_t page = position * group->spec.block_tokens / groups_of(world)->page_tokens;
 	const uint32_t column = group->first_column + position % group->page_blocks;
 
-	if (page < world->floor)
+	if (page < world->held_pages)
 		return true;
 	if (world->hinted && bits_test(world->hints, page * groups_of(world)->columns + column))
 		return true;
@@ -97,7 +97,7 @@ static bool all_support(const struct world *world, uint32_t tokens, bool closed_
 
 static uint32_t greatest(const struct world *world, uint32_t bound, bool closed_only)
 {
-	while (bound > world->floor &&
+	while (bound > world->held_pages &&
 	       !all_support(world, bound * groups_of(world)->page_tokens, closed_only))
 		bound--;
 	return bound;
@@ -120,7 +120,7 @@ static void compare_joint(const struct world *world, const struct view *view)
 {
 	uint32_t bound;
 
-	for (bound = world->floor; bound <= PAGES; bound++) {
+	for (bound = world->held_pages; bound <= PAGES; bound++) {
 		const struct joint joint = match_joint(view, bound);
 
 		KVS_ASSERT_CMP(joint.pages, ==, greatest(world, bound, false));
@@ -187,7 +187,7 @@ static void compare_window(const struct world *world, const struct view *view,
 
 static void compare(struct world *world, uint32_t draw)
 {
-	struct view view = prompt_view(&world->prompt, world->held_in, world->floor);
+	struct view view = prompt_view(&world->prompt, world->held_in, world->held_pages);
 	uint32_t    g, i;
 
 	view.ignored = world->ignored;
@@ -288,11 +288,11 @@ static void *world_open(void)
 	return world;
 }
 
-enum { RESHAPE, ADD, DROP, ADD_PAGE, DROP_PAGE, HINT, HINT_PAGE, FLOOR, ASK };
+enum { RESHAPE, ADD, DROP, ADD_PAGE, DROP_PAGE, HINT, HINT_PAGE, HAVE, ASK };
 
 static const struct prop_kind kinds[] = { { "RESHAPE", 1 },  { "ADD", 6 },  { "DROP", 6 },
 					  { "ADD_PAGE", 16 }, { "DROP_PAGE", 1 }, { "HINT", 4 },
-					  { "HINT_PAGE", 4 }, { "FLOOR", 2 },    { "ASK", 2 } };
+					  { "HINT_PAGE", 4 }, { "HAVE", 2 },     { "ASK", 2 } };
 
 /* arg[0] draws stratum and page, arg[1] the column and what is compared. */
 static void world_step(void *arg, const struct prop_op *op)
@@ -324,8 +324,8 @@ static void world_step(void *arg, const struct prop_op *op)
 		}
 		world->hinted = op->arg[1] % 4 != 0;
 		break;
-	case FLOOR:
-		world->floor = op->arg[0] % 4;
+	case HAVE:
+		world->held_pages = op->arg[0] % 4;
 		break;
 	default: /* ASK: of Device, Host, both or none; mostly of all kinds */
 		world->held_in = op->arg[0] % 4;

@@ -206,7 +206,7 @@ static void match_past_the_view(void *view)
 	match_joint(view, 4);
 }
 
-static void match_below_the_floor(void *view)
+static void match_inside_what_is_held(void *view)
 {
 	match_joint(view, 0);
 }
@@ -222,13 +222,13 @@ static void match_past_the_limit(void *arg)
 	struct view *const view = arg;
 
 	view->page_count = UINT32_C(1) << 29;
-	view->floor = view->page_count;
+	view->held_pages = view->page_count;
 	match_joint(view, view->page_count);
 }
 
 static void mistakes_are_panics(void **state)
 {
-	void (*const mistakes[])(void *) = { match_past_the_view, match_below_the_floor,
+	void (*const mistakes[])(void *) = { match_past_the_view, match_inside_what_is_held,
 					     ask_past_the_view, match_past_the_limit };
 	const struct scene scene = { 4, 3, 0, 0, 0, { { FULL(4), "xxx", NULL, "" } } };
 	struct prompt      prompt;

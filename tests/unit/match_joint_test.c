@@ -235,13 +235,13 @@ static void host_extends_what_the_device_has(void **state)
 			       { WINDOW(2, 4), "x---", "-xxx", "x" } } });
 	scene_play((struct scene){ 2, 4, 1, 1, 1,
 			     { { FULL(2), "x", NULL, "" }, { WINDOW(2, 4), "x", NULL, "" } } });
-	/* What is below the floor is not asked of Host. */
+	/* What is held already is not asked of Host. */
 	scene_play((struct scene){ 2, 4, 2, 2, 2,
 			     { { FULL(2), "xx--", "xx--", "" },
 			       { WINDOW(2, 4), "xx--", "xx--", "" } } });
 }
 
-static void host_windows_converge_above_the_floor(void **state)
+static void host_windows_converge_behind_what_is_held(void **state)
 {
 	(void)state;
 	scene_play((struct scene){ 2, 6, 0, 4, 6,
@@ -298,7 +298,7 @@ int main(void)
 		cmocka_unit_test(blocks_smaller_than_a_page_are_matched_by_page),
 		cmocka_unit_test(closed_coverage_outlives_the_windows),
 		cmocka_unit_test(host_extends_what_the_device_has),
-		cmocka_unit_test(host_windows_converge_above_the_floor),
+		cmocka_unit_test(host_windows_converge_behind_what_is_held),
 		cmocka_unit_test(A3_4_what_the_device_holds_past_the_joint_boundary_counts),
 	};
 
