@@ -20,13 +20,13 @@ static int check_end(const struct table *table, const struct group *group, uint6
 
 	if (end > TOKENS_MAX) {
 		return err_set(err, KVS_E_INVALID,
-			       "group \"%s\": tokens: the demand ends at %llu, must be at most %d",
-			       group->spec.name, (unsigned long long)end, TOKENS_MAX);
+			       GROUP_LABEL "tokens: the demand ends at %llu, must be at most %d",
+			       group->id, group->spec.name, (unsigned long long)end, TOKENS_MAX);
 	}
 	if (slots > table->slot_max) {
 		return err_set(err, KVS_E_INVALID,
-			       "group \"%s\": tokens: the demand needs %llu slots, the table has %u",
-			       group->spec.name, (unsigned long long)slots, table->slot_max);
+			       GROUP_LABEL "tokens: the demand needs %llu slots, the table has %u",
+			       group->id, group->spec.name, (unsigned long long)slots, table->slot_max);
 	}
 	return 0;
 }
@@ -68,8 +68,8 @@ static int plan_sparse(const struct table *table, const struct group *group,
 	int            rc;
 
 	if (demand->tokens == 0) {
-		return err_set(err, KVS_E_INVALID, "group \"%s\": tokens: 0, a sparse demand needs an end",
-			       group->spec.name);
+		return err_set(err, KVS_E_INVALID, GROUP_LABEL "tokens: 0, a sparse demand needs an end",
+			       group->id, group->spec.name);
 	}
 	rc = check_end(table, group, end, err);
 	if (rc < 0)
@@ -77,19 +77,20 @@ static int plan_sparse(const struct table *table, const struct group *group,
 	slots = (end + q - 1) / q;
 	if (table->available >= q) {
 		return err_set(err, KVS_E_INVALID,
-			       "group \"%s\": available: %u tokens, a sparse demand needs less than "
+			       GROUP_LABEL "available: %u tokens, a sparse demand needs less than "
 			       "a block of %u in reserve",
-			       group->spec.name, table->available, q);
+			       group->id, group->spec.name, table->available, q);
 	}
 	if (demand->first_slot < lowest || demand->first_slot >= slots) {
 		return err_set(err, KVS_E_INVALID,
-			       "group \"%s\": first_slot: %u, must be %u to %llu", group->spec.name,
-			       demand->first_slot, lowest, (unsigned long long)slots - 1);
+			       GROUP_LABEL "first_slot: %u, must be %u to %llu", group->id,
+			       group->spec.name, demand->first_slot, lowest,
+			       (unsigned long long)slots - 1);
 	}
 	if (demand->tokens < table_end(table, group)) {
 		return err_set(err, KVS_E_INVALID,
-			       "group \"%s\": tokens: the demand ends at %u, the table is at %llu",
-			       group->spec.name, demand->tokens,
+			       GROUP_LABEL "tokens: the demand ends at %u, the table is at %llu",
+			       group->id, group->spec.name, demand->tokens,
 			       (unsigned long long)table_end(table, group));
 	}
 	ret_growth->begin = demand->first_slot < table->count ? table->count : demand->first_slot;
@@ -126,8 +127,8 @@ int table_consume(struct table *table, const struct group *group, uint32_t token
 		  struct kvs_error *err)
 {
 	if (tokens > table->available) {
-		return err_set(err, KVS_E_INVALID, "group \"%s\": tokens: %u to use, %u are reserved",
-			       group->spec.name, tokens, table->available);
+		return err_set(err, KVS_E_INVALID, GROUP_LABEL "tokens: %u to use, %u are reserved",
+			       group->id, group->spec.name, tokens, table->available);
 	}
 	table->available -= tokens;
 	return 0;

@@ -84,10 +84,12 @@ static bool append_group(struct groups *groups, const struct group_spec *spec)
 	if (page_blocks > COLUMNS_MAX - groups->columns)
 		return false;
 	memset(&groups->column_group[groups->columns], (int)groups->count, page_blocks);
-	groups->group[groups->count++] =
-		(struct group){ .spec = *spec, .window_tokens = window_tokens,
+	groups->group[groups->count] =
+		(struct group){ .spec = *spec, .id = groups->count,
+				.window_tokens = window_tokens,
 				.lookback = lookback_of(window_tokens, spec->block_tokens),
 				.page_blocks = page_blocks, .first_column = groups->columns };
+	groups->count++;
 	groups->columns += page_blocks;
 	if (spec->packing > groups->packing_max)
 		groups->packing_max = spec->packing;

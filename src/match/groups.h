@@ -48,6 +48,7 @@ struct group_spec {
 
 struct group {
 	struct group_spec spec;
+	uint32_t          id;
 	uint32_t          window_tokens; /* 2 for STATE, 0 for FULL */
 	uint32_t          lookback;      /* L */
 	uint32_t          page_blocks;   /* P / q */

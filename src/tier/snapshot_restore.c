@@ -39,24 +39,28 @@ uint64_t snapshot_tokens(const struct snapshots *snapshots, uint32_t snapshot, u
 static int check_target(const struct snapshots *snapshots, const struct snapshot_block *block,
 			const struct table *table, struct kvs_error *err)
 {
-	const uint32_t   slot = block->position < table->count ? table->slots[block->position]
-							       : BLOCK_NULL;
-	struct cell_view view;
-	uint64_t         filling;
+	const uint32_t    slot = block->position < table->count ? table->slots[block->position]
+								: BLOCK_NULL;
+	const char *const name = groups_of(snapshots)->group[block->group].spec.name;
+	struct cell_view  view;
+	uint64_t          filling;
 
 	if (slot == BLOCK_NULL) {
-		return err_set(err, KVS_E_INVALID, "group %u: position %u has no block to restore into",
-			       block->group, block->position);
+		return err_set(err, KVS_E_INVALID,
+			       GROUP_LABEL "tables: position %u has no block to restore into",
+			       block->group, name, block->position);
 	}
 	if (cache_view(snapshots->cache, STRATUM_DEVICE, block->group, slot, &view)) {
 		return err_set(err, KVS_E_INVALID,
-			       "group %u: position %u has a published block, an image needs a private one",
-			       block->group, block->position);
+			       GROUP_LABEL "tables: position %u has a published block, an image needs a "
+					   "private one",
+			       block->group, name, block->position);
 	}
 	filling = mover_fence(snapshots->mover, block->group, slot);
 	if (filling > 0) {
-		return err_set(err, KVS_E_INVALID, "group %u: position %u is being filled by ticket %llu",
-			       block->group, block->position, (unsigned long long)filling);
+		return err_set(err, KVS_E_INVALID,
+			       GROUP_LABEL "tables: position %u is being filled by ticket %llu",
+			       block->group, name, block->position, (unsigned long long)filling);
 	}
 	return 0;
 }

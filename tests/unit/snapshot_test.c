@@ -515,7 +515,7 @@ static void a_refused_restore_changes_nothing(void **state)
 	assert_string_equal(err.message, "snapshot: 0, its copies to Host are under way");
 	finish_copies(quay, &retracted);
 	assert_int_equal(restore(quay, &retracted, &request, 16, &id, &err), KVS_E_INVALID);
-	assert_string_equal(err.message, "group 0: position 8 has no block to restore into");
+	assert_string_equal(err.message, "group 0 \"full\": tables: position 8 has no block to restore into");
 	wipe_device(quay);
 	recover(quay, &request, 2, &again);
 	assert_int_equal(restore(quay, &retracted, &again, 16, &id, &err), KVS_E_FULL);
@@ -525,7 +525,7 @@ static void a_refused_restore_changes_nothing(void **state)
 	again.slots[0][8] = again.slots[0][0];
 	assert_int_equal(restore(quay, &retracted, &again, 16, &id, &err), KVS_E_INVALID);
 	assert_string_equal(err.message,
-			    "group 0: position 8 has a published block, an image needs a private one");
+			    "group 0 \"full\": tables: position 8 has a published block, an image needs a private one");
 	again.slots[0][8] = kept;
 	filling = fill_from_image(quay, retracted.snapshot, kept);
 	assert_int_equal(restore(quay, &retracted, &again, 16, &id, &err), KVS_E_INVALID);
