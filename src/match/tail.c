@@ -16,12 +16,26 @@
 static_assert(PROMPT_TOKENS_MAX == TOKENS_MAX, "a prompt that is named can be matched");
 static_assert(offsetof(struct tail_page, name) == 0, "a page begins with its key");
 
-int tails_open(struct tails *tails, uint32_t hint_max, uint32_t page_tokens)
+static int check(uint32_t hint_max, uint32_t page_tokens, struct kvs_error *err)
 {
-	KVS_ASSERT_CMP(hint_max, >, 0);
-	KVS_ASSERT_CMP(hint_max, <=, INT32_MAX);
-	KVS_ASSERT_CMP(page_tokens, >, 0);
+	if (hint_max == 0 || hint_max > INT32_MAX) {
+		return err_set(err, KVS_E_INVALID, "hint_max: %u is out of range; use 1 to %d", hint_max,
+			       INT32_MAX);
+	}
+	if (page_tokens == 0 || page_tokens > TOKENS_MAX) {
+		return err_set(err, KVS_E_INVALID, "page_tokens: %u is out of range; use 1 to %d",
+			       page_tokens, TOKENS_MAX);
+	}
+	return 0;
+}
+
+int tails_open(struct tails *tails, uint32_t hint_max, uint32_t page_tokens, struct kvs_error *err)
+{
+	const int rc = check(hint_max, page_tokens, err);
+
 	*tails = (struct tails){ .page_tokens = page_tokens };
+	if (rc < 0)
+		return rc;
 	list_init(&tails->age);
 	tails->pages = calloc(hint_max, sizeof(*tails->pages));
 	tails->hints = calloc(hint_max, sizeof(*tails->hints));
@@ -33,7 +47,7 @@ int tails_open(struct tails *tails, uint32_t hint_max, uint32_t page_tokens)
 	    map_open(&tails->map, hint_max, tails->pages, sizeof(*tails->pages),
 		     sizeof(struct page_name)) < 0) {
 		tails_close(tails);
-		return -ENOMEM;
+		return err_set(err, -ENOMEM, "no memory for %u hints of tails", hint_max);
 	}
 	list_links_init(tails->of_page, hint_max);
 	list_links_init(tails->of_age, hint_max);

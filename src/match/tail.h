@@ -60,8 +60,8 @@ struct tails {
 	uint64_t          dropped_crowded; /* because there were TAILS_PER_PAGE behind their page */
 };
 
-/* hint_max is 1 to 2^31 - 1, page_tokens 1 or more (asserted).  0, or -ENOMEM. */
-int    tails_open(struct tails *tails, uint32_t hint_max, uint32_t page_tokens);
+/* Errors: KVS_E_INVALID  no hints or more than 31 bits count, or such a page; -ENOMEM. */
+int    tails_open(struct tails *tails, uint32_t hint_max, uint32_t page_tokens, struct kvs_error *err);
 void   tails_close(struct tails *tails);
 size_t tails_bytes(const struct tails *tails); /* memory in use */
 

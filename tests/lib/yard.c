@@ -125,7 +125,7 @@ struct yard *yard_open(const struct yard_spec *spec, struct yard_counts *counts)
 	mover.candidates = &yard->candidates;
 	KVS_ASSERT(mover_open(&yard->mover, &mover, NULL) == 0);
 	KVS_ASSERT(snapshots_open(&yard->snapshots, &yard->mover, 3, 32, NULL) == 0);
-	KVS_ASSERT(tails_open(&yard->tails, 32, spec->page_tokens) == 0);
+	KVS_ASSERT(tails_open(&yard->tails, 32, spec->page_tokens, NULL) == 0);
 	open_layout(yard);
 	open_engines(yard);
 	return yard;

@@ -234,7 +234,7 @@ static void clear(struct world *world)
 static void reopen(struct world *world, uint32_t hint_max)
 {
 	tails_close(&world->tails);
-	KVS_ASSERT(tails_open(&world->tails, hint_max, PAGE) == 0);
+	KVS_ASSERT(tails_open(&world->tails, hint_max, PAGE, NULL) == 0);
 	world->hint_max = hint_max;
 	world->count = 0;
 	world->full = 0;

@@ -281,7 +281,7 @@ static void A3_10_a_reservation_says_what_a_tail_hint_needs_once_the_tail_is_pub
 		errand_publish(&errand, came ? 0x7 : 0x3, false);
 		assert_int_equal(r->tail_published, came);
 		assert_int_equal(errand_local(&errand, 2), came ? 11 : 8);
-		assert_int_equal(tails_open(&tails, 4, 4), 0);
+		assert_int_equal(tails_open(&tails, 4, 4, NULL), 0);
 		if (r->tail_published) {
 			tails_record(&tails, &r->space, r->has_prior ? &r->prior_hash : NULL,
 				     r->tail_tokens, &r->tail_hash);

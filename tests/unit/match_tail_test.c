@@ -31,7 +31,7 @@ static struct tails open_tails(uint32_t hint_max)
 {
 	struct tails tails;
 
-	assert_int_equal(tails_open(&tails, hint_max, PAGE), 0);
+	assert_int_equal(tails_open(&tails, hint_max, PAGE, NULL), 0);
 	return tails;
 }
 
@@ -140,7 +140,7 @@ static void A3_15_behind_one_page_the_newest_few_are_kept(void **state)
 	uint32_t         i, count;
 
 	(void)state;
-	assert_int_equal(tails_open(&tails, 64, 64), 0);
+	assert_int_equal(tails_open(&tails, 64, 64, NULL), 0);
 	record_number(&tails, 2, 1);
 	for (i = 1; i <= TAILS_PER_PAGE + 2; i++)
 		record_number(&tails, 1, i);
@@ -165,6 +165,30 @@ static void a_table_of_one_hint_holds_the_last(void **state)
 	assert_int_equal(count_behind(&tails, 1), 1);
 	assert_int_equal(tails.dropped_full, 1);
 	tails_close(&tails);
+}
+
+static void limits_are_checked_at_open(void **state)
+{
+	static const struct {
+		uint32_t    hint_max, page_tokens;
+		const char *says;
+	} cases[] = {
+		{ 0, 8, "hint_max: 0 is out of range; use 1 to 2147483647" },
+		{ UINT32_C(1) << 31, 8, "hint_max: 2147483648 is out of range; use 1 to 2147483647" },
+		{ 8, 0, "page_tokens: 0 is out of range; use 1 to 2147483647" },
+		{ 8, UINT32_MAX, "page_tokens: 4294967295 is out of range; use 1 to 2147483647" },
+	};
+	struct kvs_error err;
+	struct tails     tails;
+	size_t           i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_COUNT(cases); i++) {
+		assert_int_equal(tails_open(&tails, cases[i].hint_max, cases[i].page_tokens, &err),
+				 KVS_E_INVALID);
+		assert_string_equal(err.message, cases[i].says);
+		tails_close(&tails); /* there is nothing to close */
+	}
 }
 
 static void clearing_forgets_all(void **state)
@@ -345,6 +369,7 @@ int main(void)
 		cmocka_unit_test(recording_a_tail_again_makes_it_the_newest),
 		cmocka_unit_test(A3_15_behind_one_page_the_newest_few_are_kept),
 		cmocka_unit_test(a_table_of_one_hint_holds_the_last),
+		cmocka_unit_test(limits_are_checked_at_open),
 		cmocka_unit_test(clearing_forgets_all),
 		cmocka_unit_test(mistakes_are_panics),
 		cmocka_unit_test(A3_2_candidates_are_the_bound_and_confirmed_hints_longest_first),
