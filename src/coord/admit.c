@@ -109,7 +109,7 @@ static void offer_expiring(struct cache *cache, const struct cache_admission *ad
 }
 
 static void offer_candidates(struct cache *cache, const struct cache_admission *admission,
-			     const struct admit_plan *plan, const struct cache_hold *released,
+			     const struct admit_plan *plan, const struct cache_block *released,
 			     uint32_t released_count)
 {
 	struct shadow *const shadow = &cache->shadow;
@@ -128,7 +128,7 @@ static void offer_candidates(struct cache *cache, const struct cache_admission *
 }
 
 static bool plan_evictions(struct cache *cache, const struct cache_admission *admission,
-			   const struct admit_plan *plan, const struct cache_hold *released,
+			   const struct admit_plan *plan, const struct cache_block *released,
 			   uint32_t released_count)
 {
 	struct shadow *const shadow = &cache->shadow;
@@ -339,7 +339,7 @@ int cache_admit(struct cache *cache, const struct cache_admission *admission,
 }
 
 bool cache_can_admit(struct cache *cache, const struct cache_admission *admission,
-		     const struct cache_hold *released, uint32_t released_count)
+		     const struct cache_block *released, uint32_t released_count)
 {
 	struct admit_plan plan;
 	bool              fits;

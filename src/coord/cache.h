@@ -220,14 +220,14 @@ int cache_admit(struct cache *cache, const struct cache_admission *admission,
 		struct cache_admitted *ret_admitted, struct kvs_error *err);
 
 /* A block of Device with one reference that will go: that of a copy under way. */
-struct cache_hold {
+struct cache_block {
 	uint32_t group;
 	uint32_t block;
 };
 
 /* Would this admission succeed once these references are gone?  Changes nothing; false for bad input too. */
 bool cache_can_admit(struct cache *cache, const struct cache_admission *admission,
-		     const struct cache_hold *released, uint32_t released_count);
+		     const struct cache_block *released, uint32_t released_count);
 
 /* The copy of a row has passed its fence: both its references go. */
 void cache_moved(struct cache *cache, const struct cache_move *move);

@@ -150,7 +150,7 @@ const struct mover_ticket *mover_find(const struct mover *mover, uint64_t id)
 	return slot == SLOT_NONE ? NULL : &mover->tickets[slot];
 }
 
-const struct cache_hold *mover_sources(struct mover *mover, uint32_t *ret_count)
+const struct cache_block *mover_sources(struct mover *mover, uint32_t *ret_count)
 {
 	uint32_t slot, row;
 
@@ -161,12 +161,12 @@ const struct cache_hold *mover_sources(struct mover *mover, uint32_t *ret_count)
 		if (ticket_is_load(ticket->kind))
 			continue;
 		MOVER_ROWS(mover, ticket, row) {
-			mover->holds[(*ret_count)++] = (struct cache_hold){
+			mover->sources[(*ret_count)++] = (struct cache_block){
 				mover->rows[row].group, mover->rows[row].source
 			};
 		}
 	}
-	return mover->holds;
+	return mover->sources;
 }
 
 /* --- completion ------------------------------------------------------------------------------- */

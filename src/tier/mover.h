@@ -108,7 +108,7 @@ struct mover {
 	struct list          free;
 	struct map           names;      /* of rows of saves: what is in flight */
 	struct map           targets;    /* of rows of loads */
-	struct cache_hold   *holds;      /* [save_row_max] */
+	struct cache_block  *sources;    /* [save_row_max] */
 	uint64_t             last_id;
 	uint32_t             save_ticket_max, save_row_max, load_ticket_max; /* of the options */
 	uint32_t             row_max;    /* save_row_max, and one for each block of Device */
@@ -160,7 +160,7 @@ uint64_t mover_stash(struct mover *mover, uint64_t request, const struct cache_m
  * The Device blocks that saves and stashes hold, for cache_can_admit(): would it fit once these are
  * done?  The list is inside the mover, good until the next call.
  */
-const struct cache_hold *mover_sources(struct mover *mover, uint32_t *ret_count);
+const struct cache_block *mover_sources(struct mover *mover, uint32_t *ret_count);
 
 /* --- loads ------------------------------------------------------------------------------------ */
 

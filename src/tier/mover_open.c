@@ -43,9 +43,9 @@ static int open_tables(struct mover *mover, uint32_t ticket_count)
 	mover->tickets = calloc(ticket_count, sizeof(*mover->tickets));
 	mover->rows = calloc(mover->row_max, sizeof(*mover->rows));
 	mover->links = calloc(mover->row_max, sizeof(*mover->links));
-	mover->holds = calloc(mover->save_row_max, sizeof(*mover->holds));
+	mover->sources = calloc(mover->save_row_max, sizeof(*mover->sources));
 	rows = mover->rows;
-	if (!mover->tickets || !rows || !mover->links || !mover->holds)
+	if (!mover->tickets || !rows || !mover->links || !mover->sources)
 		return -ENOMEM;
 	if (slots_open(&mover->slots, ticket_count) < 0 ||
 	    map_open(&mover->ids, ticket_count, &mover->tickets->id, sizeof(*mover->tickets),
@@ -89,7 +89,7 @@ void mover_close(struct mover *mover)
 	map_close(&mover->names);
 	map_close(&mover->ids);
 	slots_close(&mover->slots);
-	free(mover->holds);
+	free(mover->sources);
 	free(mover->links);
 	free(mover->rows);
 	free(mover->tickets);
@@ -100,6 +100,6 @@ size_t mover_bytes(const struct mover *mover)
 {
 	return mover->slots.count * sizeof(*mover->tickets) + slots_bytes(&mover->slots) +
 	       mover->row_max * (sizeof(*mover->rows) + sizeof(*mover->links)) +
-	       mover->save_row_max * sizeof(*mover->holds) + map_bytes(&mover->ids) +
+	       mover->save_row_max * sizeof(*mover->sources) + map_bytes(&mover->ids) +
 	       map_bytes(&mover->names) + map_bytes(&mover->targets);
 }

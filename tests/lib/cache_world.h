@@ -36,7 +36,7 @@ struct world {
 	uint32_t             page_tokens;
 	struct kvs_namespace space;
 	struct world_request requests[WORLD_REQUESTS];
-	struct cache_hold    pins[WORLD_PINS];
+	struct cache_block   pins[WORLD_PINS];
 	uint32_t             pin_count;
 	struct cache_move    rows[WORLD_ROWS];
 	uint32_t             row_count;

@@ -254,10 +254,10 @@ static bool plan_next(const struct yard *yard, const struct guest *guest, uint32
 static int admit_behind_saves(struct yard *yard, const struct cache_admission *admission,
 			      struct cache_admitted *ret_admitted)
 {
-	uint32_t                       count;
-	const struct cache_hold *const holds = mover_sources(&yard->mover, &count);
+	uint32_t                        count;
+	const struct cache_block *const released = mover_sources(&yard->mover, &count);
 
-	if (!cache_can_admit(yard->cache, admission, holds, count))
+	if (!cache_can_admit(yard->cache, admission, released, count))
 		return KVS_E_FULL;
 	yard->counts->waited++;
 	yard_settle_saves(yard);

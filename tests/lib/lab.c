@@ -242,7 +242,7 @@ void lab_refuse(struct lab *lab, struct lab_request *request, const struct lab_s
 }
 
 bool lab_can_admit(struct lab *lab, struct lab_request *request, const struct lab_step *step,
-		   const struct cache_hold *released, uint32_t released_count)
+		   const struct cache_block *released, uint32_t released_count)
 {
 	const struct cache_admission admission = admission_of(lab, request, step);
 	const uint64_t               digest = lab_digest(lab);

@@ -95,7 +95,7 @@ struct cache_admitted lab_admit(struct lab *lab, struct lab_request *request,
 /* Must be refused with this code, and leave no trace. */
 void lab_refuse(struct lab *lab, struct lab_request *request, const struct lab_step *step, int code);
 bool lab_can_admit(struct lab *lab, struct lab_request *request, const struct lab_step *step,
-		   const struct cache_hold *released, uint32_t released_count);
+		   const struct cache_block *released, uint32_t released_count);
 /* The demand is none; must succeed. */
 void lab_advance(struct lab *lab, struct lab_request *request, const struct lab_step *step);
 void lab_reclaim(struct lab *lab, struct lab_request *request, uint64_t computed);

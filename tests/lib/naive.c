@@ -191,7 +191,7 @@ static bool makes_room(struct cache *cache, const struct naive_plan *plan, uint3
 }
 
 void naive_plan(struct cache *cache, const struct cache_admission *admission,
-		const struct naive_names *names, const struct cache_hold *released,
+		const struct naive_names *names, const struct cache_block *released,
 		uint32_t released_count, struct naive_plan *plan)
 {
 	const struct groups *const      groups = cache_groups(cache);

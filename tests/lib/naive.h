@@ -46,7 +46,7 @@ struct naive_plan {
 };
 
 void naive_plan(struct cache *cache, const struct cache_admission *admission,
-		const struct naive_names *names, const struct cache_hold *released,
+		const struct naive_names *names, const struct cache_block *released,
 		uint32_t released_count, struct naive_plan *ret_plan);
 
 #endif

@@ -293,7 +293,7 @@ static void finish(struct world *world, struct world_request *request, const str
 /* --- what happens besides --------------------------------------------------------------------- */
 
 /* Some published block of Device; false when there is none. */
-static bool pick_published(const struct world *world, uint32_t from, struct cache_hold *ret_block,
+static bool pick_published(const struct world *world, uint32_t from, struct cache_block *ret_block,
 			   struct cell_view *ret_view)
 {
 	const struct pool *const pool = cache_pool(world->cache, STRATUM_DEVICE);
@@ -341,7 +341,7 @@ static void store(struct world *world, uint32_t from)
 	const struct pages *const  pages = cache_pages(world->cache);
 	struct page_name           page;
 	struct cell_name           name = { &page.space, &page.hash, 0, 0 };
-	struct cache_hold          block;
+	struct cache_block         block;
 	struct cell_view           view;
 	uint32_t                   target, column;
 

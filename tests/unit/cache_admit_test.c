@@ -345,7 +345,7 @@ static void a_page_may_be_published_and_evicted_in_one_admission(void **state)
 static void an_expired_block_that_another_holds_is_no_room(void **state)
 {
 	const struct demand      demand = demand_dense(4, 0);
-	const struct cache_hold  hold = { 0, 1 };
+	const struct cache_block released = { 0, 1 };
 	struct cache_completed   computed;
 	struct cache_admission   admission;
 	struct box               box;
@@ -365,7 +365,7 @@ static void an_expired_block_that_another_holds_is_no_room(void **state)
 	/* Once that one lets go it would be. */
 	admission = (struct cache_admission){ request.tables, &demand, NULL, computed, request.epoch };
 	assert_false(cache_can_admit(box.cache, &admission, NULL, 0));
-	assert_true(cache_can_admit(box.cache, &admission, &hold, 1));
+	assert_true(cache_can_admit(box.cache, &admission, &released, 1));
 	assert_int_equal(request.slots[0][0], 1);
 	cache_unpin(box.cache, STRATUM_DEVICE, 0, 1);
 	assert_int_equal(box_admit(&box, &request, &demand, false, &computed, &admitted), 0);

@@ -306,7 +306,7 @@ static void the_slide_credit_counts_what_a_reclaim_makes_takable(void **state)
 {
 	struct box                box;
 	struct box_request        request;
-	const struct cache_hold   hold = { 0, 1 };
+	const struct cache_block  released = { 0, 1 };
 	const struct table *const table = &request.tables[0];
 
 	(void)state;
@@ -319,8 +319,8 @@ static void the_slide_credit_counts_what_a_reclaim_makes_takable(void **state)
 				       request.epoch, CELL_CHUNK, &box.err),
 			 0);
 	assert_int_equal(cache_slide_credit(box.cache, table, 0, 7, true), 1);
-	assert_int_equal(request.slots[0][0], hold.block);
-	cache_pin(box.cache, STRATUM_DEVICE, 0, hold.block);
+	assert_int_equal(request.slots[0][0], released.block);
+	cache_pin(box.cache, STRATUM_DEVICE, 0, released.block);
 	assert_int_equal(cache_slide_credit(box.cache, table, 0, 7, false), 0);
 	assert_false(box_view(&box, STRATUM_DEVICE, 0, 0).idle);
 	{
@@ -331,9 +331,9 @@ static void the_slide_credit_counts_what_a_reclaim_makes_takable(void **state)
 		};
 
 		assert_false(cache_can_admit(box.cache, &admission, NULL, 0));
-		assert_true(cache_can_admit(box.cache, &admission, &hold, 1));
+		assert_true(cache_can_admit(box.cache, &admission, &released, 1));
 	}
-	cache_unpin(box.cache, STRATUM_DEVICE, 0, hold.block);
+	cache_unpin(box.cache, STRATUM_DEVICE, 0, released.block);
 	finish(&box, &request);
 	box_close(&box);
 }

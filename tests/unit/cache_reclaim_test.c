@@ -127,18 +127,18 @@ static void a_block_under_a_copy_can_be_taken_once_the_copy_is_done(void **state
 	struct lab_step               step = lab_tokens(4);
 	struct lab_request            request;
 	struct lab                    lab;
-	struct cache_hold             hold = { 0 };
+	struct cache_block            released = { 0 };
 
 	(void)state;
 	open_with(&lab, &request, &model, 8);
 	lab_publish(&lab, &request, 0, 1, CELL_CHUNK);
-	hold.block = request.slots[0][0];
-	assert_int_equal(cache_pin(lab.cache, DEVICE, 0, hold.block), 3);
+	released.block = request.slots[0][0];
+	assert_int_equal(cache_pin(lab.cache, DEVICE, 0, released.block), 3);
 	step.completed.computed = 7;
 	lab_refuse(&lab, &request, &step, KVS_E_FULL);
-	assert_true(lab_can_admit(&lab, &request, &step, &hold, 1));
+	assert_true(lab_can_admit(&lab, &request, &step, &released, 1));
 	assert_false(lab_view(&lab, DEVICE, 0, 0).idle);
-	assert_int_equal(cache_unpin(lab.cache, DEVICE, 0, hold.block), 2);
+	assert_int_equal(cache_unpin(lab.cache, DEVICE, 0, released.block), 2);
 	assert_false(lab_view(&lab, DEVICE, 0, 0).idle);
 	lab_admit(&lab, &request, &step);
 	lab_expect_table(&lab, &request, 0, ".xx");

@@ -127,7 +127,7 @@ static void a_private_copy_is_charged_as_a_fresh_block(void **state)
 static void the_source_of_a_copy_is_not_evicted_until_its_fence(void **state)
 {
 	const struct lab_step step = lab_tokens(8);
-	struct cache_hold     holds[2] = { 0 };
+	struct cache_block    released[2] = { 0 };
 	struct lab_request    request, other;
 	struct cache_admitted admitted;
 	struct tail           tail;
@@ -138,12 +138,12 @@ static void the_source_of_a_copy_is_not_evicted_until_its_fence(void **state)
 	tail = open_tail(&lab, 6);
 	admitted = claim(&lab, &request, &tail, 0);
 	rows = lab_rows_of(&admitted);
-	holds[0].block = rows.row[0].source;
-	holds[1].block = rows.row[1].source;
+	released[0].block = rows.row[0].source;
+	released[1].block = rows.row[1].source;
 	lab_begin(&lab, &other);
 	lab_refuse(&lab, &other, &step, KVS_E_FULL);
-	assert_false(lab_can_admit(&lab, &other, &step, holds, 1));
-	assert_true(lab_can_admit(&lab, &other, &step, holds, 2));
+	assert_false(lab_can_admit(&lab, &other, &step, released, 1));
+	assert_true(lab_can_admit(&lab, &other, &step, released, 2));
 	lab_moved(&lab, &rows);
 	lab_admit(&lab, &other, &step);
 	lab_expect_held(&lab, DEVICE, 0, "xx");
@@ -155,7 +155,7 @@ static void the_source_of_a_copy_is_not_evicted_until_its_fence(void **state)
 static void a_copy_outlives_its_request(void **state)
 {
 	struct lab_step       step = lab_tokens(8);
-	struct cache_hold     holds[2] = { 0 };
+	struct cache_block    released[2] = { 0 };
 	struct cache_admitted admitted;
 	struct lab_request    request;
 	struct tail           tail;
@@ -171,13 +171,13 @@ static void a_copy_outlives_its_request(void **state)
 	assert_int_equal(lab_empty(&lab, DEVICE), 0);
 	assert_int_equal(lab_pins(&lab, DEVICE), 2);
 	for (i = 0; i < 2; i++)
-		holds[i].block = rows.row[i].target; /* no name, and nobody's but the rows' */
+		released[i].block = rows.row[i].target; /* no name, and nobody's but the rows' */
 	lab_begin(&lab, &request);
 	assert_true(lab_can_admit(&lab, &request, &step, NULL, 0));  /* for page 0's blocks */
 	step = lab_tokens(16);
 	assert_false(lab_can_admit(&lab, &request, &step, NULL, 0));
-	assert_false(lab_can_admit(&lab, &request, &step, holds, 1));
-	assert_true(lab_can_admit(&lab, &request, &step, holds, 2));
+	assert_false(lab_can_admit(&lab, &request, &step, released, 1));
+	assert_true(lab_can_admit(&lab, &request, &step, released, 2));
 	lab_moved(&lab, &rows);
 	assert_int_equal(lab_empty(&lab, DEVICE), 2);
 	assert_int_equal(lab_pins(&lab, DEVICE), 0);
@@ -188,7 +188,7 @@ static void a_copy_outlives_its_request(void **state)
 static void two_requests_have_copies_of_their_own(void **state)
 {
 	const struct lab_step step = lab_tokens(8);
-	struct cache_hold     holds[4] = { 0 };
+	struct cache_block    released[4] = { 0 };
 	struct cache_admitted admitted;
 	struct lab_request    first, second, other;
 	struct tail           tail;
@@ -207,10 +207,10 @@ static void two_requests_have_copies_of_their_own(void **state)
 	assert_int_equal(lab_refs(&lab, DEVICE, 0, 3), 3);
 	assert_int_equal(lab_refs(&lab, DEVICE, 0, 0), 3);
 	for (i = 0; i < 4; i++)
-		holds[i].block = rows[i / 2].row[i % 2].source;
+		released[i].block = rows[i / 2].row[i % 2].source;
 	lab_begin(&lab, &other);
-	assert_false(lab_can_admit(&lab, &other, &step, holds, 3)); /* one of two holds is not enough */
-	assert_true(lab_can_admit(&lab, &other, &step, holds, 4));
+	assert_false(lab_can_admit(&lab, &other, &step, released, 3)); /* one of two is not enough */
+	assert_true(lab_can_admit(&lab, &other, &step, released, 4));
 	lab_moved(&lab, &rows[0]);
 	assert_int_equal(lab_refs(&lab, DEVICE, 0, 3), 2);
 	lab_moved(&lab, &rows[1]);

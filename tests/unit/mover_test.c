@@ -370,7 +370,7 @@ static void the_sources_of_saves_are_room_that_will_come(void **state)
 	struct demand                demands[] = { demand_dense(6, 0), demand_dense(6, 0) };
 	const struct cache_admission admission = { .tables = request.tables, .demands = demands,
 						   .completed = { .computed = COMPUTED_NONE } };
-	const struct cache_hold     *holds;
+	const struct cache_block    *released;
 	uint32_t                     count;
 	uint64_t                     id;
 
@@ -381,10 +381,10 @@ static void the_sources_of_saves_are_room_that_will_come(void **state)
 	id = mover_drain(&quay->mover);
 	quay_prompt(quay, &request, 2, 101, 8);
 	assert_false(cache_can_admit(quay->cache, &admission, NULL, 0));
-	holds = mover_sources(&quay->mover, &count);
+	released = mover_sources(&quay->mover, &count);
 	assert_int_equal(count, 6);
-	assert_true(cache_can_admit(quay->cache, &admission, holds, count));
-	assert_false(cache_can_admit(quay->cache, &admission, holds, 3));
+	assert_true(cache_can_admit(quay->cache, &admission, released, count));
+	assert_false(cache_can_admit(quay->cache, &admission, released, 3));
 	assert_true(quay_done(quay, id));
 	mover_sources(&quay->mover, &count);
 	assert_int_equal(count, 0);
