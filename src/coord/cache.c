@@ -130,7 +130,7 @@ size_t cache_bytes(const struct cache *cache)
 	const size_t host_parents =
 		cache->has_host ? pool_parent_count(cache->shelves[STRATUM_HOST].pool) + 1 : 0;
 
-	return pages_bytes(&cache->pages) + shelf_bytes(&cache->shelves[STRATUM_DEVICE]) +
+	return sizeof(*cache) + pages_bytes(&cache->pages) + shelf_bytes(&cache->shelves[STRATUM_DEVICE]) +
 	       shelf_bytes(&cache->shelves[STRATUM_HOST]) + shadow_bytes(&cache->shadow) +
 	       ((size_t)cache->prompt_pages + 1) * sizeof(*cache->entries) +
 	       host_parents * sizeof(*cache->host_parents) +

@@ -91,7 +91,7 @@ int  cache_open(const struct cache_options *options, struct cache **ret_cache,
 		struct kvs_error *err);
 void cache_close(struct cache *cache); /* NULL is fine; asserts that no table or row holds a block */
 
-size_t               cache_bytes(const struct cache *cache); /* memory of its tables, without the pools */
+size_t               cache_bytes(const struct cache *cache); /* memory in use, all of it */
 const struct groups *cache_groups(const struct cache *cache);
 const struct pages  *cache_pages(const struct cache *cache);
 /* NULL where there is no Host. */

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/bits.h"
 #include "base/err.h"
 
 /* The key of the map: the first two members of a bucket. */
@@ -64,7 +65,8 @@ size_t order_bytes(const struct order *order)
 {
 	return order->place_count * (sizeof(*order->items) + sizeof(*order->links) +
 				     sizeof(*order->buckets) + sizeof(*order->bucket_links)) +
-	       map_bytes(&order->map);
+	       order->class_count * sizeof(*order->classes) +
+	       bits_words(order->slots.count) * sizeof(uint64_t) + map_bytes(&order->map);
 }
 
 /* --- buckets ---------------------------------------------------------------------------------- */

@@ -113,7 +113,10 @@ void shelf_close(struct shelf *shelf)
 
 size_t shelf_bytes(const struct shelf *shelf)
 {
-	return shelf->place_count * sizeof(*shelf->marks) + order_bytes(&shelf->order);
+	if (!shelf->pool)
+		return 0;
+	return pool_bytes(shelf->pool) + shelf->place_count * sizeof(*shelf->marks) +
+	       order_bytes(&shelf->order);
 }
 
 /* --- places ----------------------------------------------------------------------------------- */

@@ -53,7 +53,7 @@ struct shelf {
 int    shelf_open(struct shelf *shelf, enum stratum_id id, struct pages *pages,
 		  uint32_t parent_count, struct kvs_error *err);
 void   shelf_close(struct shelf *shelf);
-size_t shelf_bytes(const struct shelf *shelf);
+size_t shelf_bytes(const struct shelf *shelf); /* memory in use, its pool's too; a zeroed one has none */
 
 uint32_t shelf_place(const struct shelf *shelf, uint32_t group, uint32_t block);
 /* Places count from 0, parents from 1. */

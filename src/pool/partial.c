@@ -16,6 +16,11 @@ void partial_close(struct partial *partial)
 	*partial = (struct partial){ 0 };
 }
 
+size_t partial_bytes(const struct partial *partial)
+{
+	return tower_bytes(&partial->order);
+}
+
 static bool is_partial(const struct partial *partial, uint32_t parent, uint32_t room)
 {
 	KVS_ASSERT_CMP(parent - 1, <, partial->parent_count);

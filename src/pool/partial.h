@@ -21,8 +21,9 @@ struct partial {
 };
 
 /* packing * parent_count is at most INT32_MAX.  0, or -ENOMEM. */
-int  partial_open(struct partial *partial, uint32_t parent_count, uint32_t packing);
-void partial_close(struct partial *partial); /* accepts a zeroed one */
+int    partial_open(struct partial *partial, uint32_t parent_count, uint32_t packing);
+void   partial_close(struct partial *partial); /* accepts a zeroed one */
+size_t partial_bytes(const struct partial *partial); /* memory in use */
 
 /*
  * A parent has so much room from now on, or not any more; asserts that this is news.  Nothing

@@ -129,6 +129,20 @@ void pool_close(struct pool *pool)
 	dispose(pool);
 }
 
+size_t pool_bytes(const struct pool *pool)
+{
+	size_t   bytes = sizeof(*pool);
+	uint32_t group;
+
+	if (!pool)
+		return 0;
+	for (group = 0; group < pool->group_count; group++)
+		bytes += sizeof(*pool->groups) + partial_bytes(&pool->groups[group].partial);
+	return bytes + tower_bytes(&pool->free) +
+	       pool->parent_count * (sizeof(*pool->parents) + sizeof(*pool->links) +
+				     pool->stride * sizeof(*pool->refs));
+}
+
 /* --- places ----------------------------------------------------------------------------------- */
 
 static struct pool_group *group_at(const struct pool *pool, uint32_t group)

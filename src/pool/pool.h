@@ -24,6 +24,7 @@
 #define POOL_POOL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -42,9 +43,10 @@ struct pool;
  * Errors  KVS_E_INVALID  parent_count 0, group_count 0, a packing of 0, or numbers of a group past
  *                        POOL_BLOCK_MAX: the sentence names the group and the field; -ENOMEM.
  */
-int  pool_open(uint32_t parent_count, const uint32_t *packing, uint32_t group_count,
-	       struct pool **ret_pool, struct kvs_error *err);
-void pool_close(struct pool *pool); /* NULL is fine; asserts that no block is held */
+int    pool_open(uint32_t parent_count, const uint32_t *packing, uint32_t group_count,
+		 struct pool **ret_pool, struct kvs_error *err);
+void   pool_close(struct pool *pool); /* NULL is fine; asserts that no block is held */
+size_t pool_bytes(const struct pool *pool); /* memory in use; NULL has none */
 
 /*
  * Take count blocks of a group, one reference each: all, or none and false.  Nothing changes when it

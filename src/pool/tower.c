@@ -18,10 +18,19 @@ static uint32_t level_bits(const struct tower *tower, uint32_t level)
 	return bits;
 }
 
+static size_t word_count(const struct tower *tower)
+{
+	size_t   count = 0;
+	uint32_t i;
+
+	for (i = 1; i <= tower->level_count; i++)
+		count += level_bits(tower, i);
+	return count;
+}
+
 int tower_open(struct tower *tower, uint32_t size, bool full)
 {
 	uint64_t *words;
-	size_t    word_count = 0;
 	uint32_t  bits = size;
 	uint32_t  i;
 
@@ -30,11 +39,10 @@ int tower_open(struct tower *tower, uint32_t size, bool full)
 	*tower = (struct tower){ .size = size };
 	do {
 		bits = (uint32_t)bits_words(bits);
-		word_count += bits;
 		tower->level_count++;
 	} while (bits > 1);
 	KVS_ASSERT_CMP(tower->level_count, <=, TOWER_LEVELS_MAX);
-	words = calloc(word_count, sizeof(*words));
+	words = calloc(word_count(tower), sizeof(*words));
 	if (!words)
 		return -ENOMEM;
 	for (i = 0; i < tower->level_count; i++) {
@@ -50,6 +58,11 @@ void tower_close(struct tower *tower)
 {
 	free(tower->level[0]);
 	*tower = (struct tower){ 0 };
+}
+
+size_t tower_bytes(const struct tower *tower)
+{
+	return word_count(tower) * sizeof(*tower->level[0]);
 }
 
 void tower_add(struct tower *tower, uint32_t number)

@@ -13,6 +13,7 @@
 #define POOL_TOWER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/list.h"
@@ -26,8 +27,9 @@ struct tower {
 };
 
 /* size >= 1.  full: every number below size is a member.  0, or -ENOMEM. */
-int  tower_open(struct tower *tower, uint32_t size, bool full);
-void tower_close(struct tower *tower); /* accepts a zeroed one */
+int    tower_open(struct tower *tower, uint32_t size, bool full);
+void   tower_close(struct tower *tower); /* accepts a zeroed one */
+size_t tower_bytes(const struct tower *tower); /* memory in use */
 
 /* What is a member already (or is none) may be added (or dropped) again. */
 void tower_add(struct tower *tower, uint32_t number);

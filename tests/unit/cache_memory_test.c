@@ -17,6 +17,7 @@
 #include "cache_box.h"
 
 static uint64_t allocations;
+static uint64_t allocated_bytes; /* by those that did not fail */
 static uint64_t fail_at; /* the number of the allocation that fails; 0: none */
 
 void *__real_malloc(size_t bytes);
@@ -28,24 +29,32 @@ void *__wrap_calloc(size_t count, size_t bytes);
 void *__wrap_realloc(void *old, size_t bytes);
 void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
 
+static bool grant(size_t bytes)
+{
+	if (++allocations == fail_at)
+		return false;
+	allocated_bytes += bytes;
+	return true;
+}
+
 void *__wrap_malloc(size_t bytes)
 {
-	return ++allocations == fail_at ? NULL : __real_malloc(bytes);
+	return grant(bytes) ? __real_malloc(bytes) : NULL;
 }
 
 void *__wrap_calloc(size_t count, size_t bytes)
 {
-	return ++allocations == fail_at ? NULL : __real_calloc(count, bytes);
+	return grant(count * bytes) ? __real_calloc(count, bytes) : NULL;
 }
 
 void *__wrap_realloc(void *old, size_t bytes)
 {
-	return ++allocations == fail_at ? NULL : __real_realloc(old, bytes);
+	return grant(bytes) ? __real_realloc(old, bytes) : NULL;
 }
 
 void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
 {
-	return ++allocations == fail_at ? NULL : __real_aligned_alloc(alignment, bytes);
+	return grant(bytes) ? __real_aligned_alloc(alignment, bytes) : NULL;
 }
 
 /* Under a sanitizer what is left behind is a failure of its own. */
@@ -102,6 +111,29 @@ static void live(struct box *box)
 	assert_true(cache_clear(box->cache));
 }
 
+/* To the byte: of an index below two MiB, which is not rounded up to whole large pages. */
+static void a_cache_says_what_it_has_allocated(void **state)
+{
+	static const struct group_spec specs[] = { BOX_FULL(4, 2), { "window", GROUP_WINDOW, 4, 9, 1 },
+						   { "state", GROUP_STATE, 4, 0, 7 } };
+	struct cache_options           options = { .groups = specs, .page_tokens = 4,
+						   .prompt_pages = 8 };
+	struct cache                  *cache;
+
+	(void)state;
+	if (!LINKER_WRAPS)
+		skip();
+	for (options.group_count = 1; options.group_count <= 3; options.group_count++) {
+		for (options.host_parents = 0; options.host_parents < 200; options.host_parents += 99) {
+			options.device_parents = 1 + options.host_parents / 2;
+			allocated_bytes = 0;
+			assert_int_equal(cache_open(&options, &cache, NULL), 0);
+			assert_int_equal(cache_bytes(cache), allocated_bytes);
+			cache_close(cache);
+		}
+	}
+}
+
 static void nothing_allocates_after_open(void **state)
 {
 	static const struct group_spec specs[BOX_GROUPS] = { BOX_FULL(4, 2), BOX_WINDOW(9, 4, 1) };
@@ -124,6 +156,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_open_without_memory_leaves_nothing_behind),
+		cmocka_unit_test(a_cache_says_what_it_has_allocated),
 		cmocka_unit_test(nothing_allocates_after_open),
 	};
 
