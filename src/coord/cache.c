@@ -212,14 +212,15 @@ void cache_moved(struct cache *cache, const struct cache_move *move)
 
 void cache_audit(const struct cache *cache)
 {
+	uint32_t stratum;
+
 	pages_audit(&cache->pages);
-	shelf_audit(&cache->shelves[STRATUM_DEVICE]);
-	if (cache->has_host)
-		shelf_audit(&cache->shelves[STRATUM_HOST]);
-	/* The clock is not behind any epoch: the newest bucket is the last. */
-	KVS_ASSERT(cache->shelves[STRATUM_DEVICE].order.classes[0].count == 0 ||
-		   cache->shelves[STRATUM_DEVICE]
-				   .order
-				   .buckets[cache->shelves[STRATUM_DEVICE].order.classes[0].tail]
-				   .epoch <= cache->clock);
+	for (stratum = 0; stratum < STRATUM_COUNT; stratum++) {
+		const struct shelf *const shelf = &cache->shelves[stratum];
+
+		if (!shelf->pool)
+			continue;
+		shelf_audit(shelf);
+		KVS_ASSERT_CMP(order_newest(&shelf->order), <=, cache->clock);
+	}
 }

@@ -332,7 +332,7 @@ uint32_t cache_host_free(const struct cache *cache);
 uint64_t cache_parents_needed(const struct cache *cache, const uint32_t *blocks);
 /* Blocks of a group that could be taken without eviction. */
 uint64_t cache_group_room(const struct cache *cache, uint32_t group);
-/* Blocks that a demand needs beyond the table's room. */
+/* Blocks that a demand needs beyond the table's room; UINT32_MAX for one that table_plan() refuses. */
 uint32_t cache_blocks_needed(const struct cache *cache, const struct table *table, uint32_t group,
 			     const struct demand *demand);
 /* Distinct parents that the tables of these requests lie in. */
@@ -342,7 +342,8 @@ uint32_t cache_releasable(struct cache *cache, struct table *const *requests,
 			  uint32_t request_count);
 /*
  * Blocks of a table that a reclaim at `computed` would make takable: those that only the index holds
- * besides, and, unless `streaming`, those that nobody else holds.
+ * besides, and those without a name that nobody else holds.  `streaming`: blocks are saved to Host as soon
+ * as they have a name; then those without one do not count, for their copy is still to come.
  */
 uint32_t cache_slide_credit(const struct cache *cache, const struct table *table, uint32_t group,
 			    uint64_t computed, bool streaming);

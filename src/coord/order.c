@@ -2,23 +2,11 @@
 /* See order.h.  A bucket lives as long as it has items. */
 #include "coord/order.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/bits.h"
 #include "base/err.h"
-
-/* The key of the map: the first two members of a bucket. */
-struct bucket_key {
-	uint64_t epoch;
-	uint64_t class;
-};
-
-static_assert(sizeof(struct bucket_key) == 2 * sizeof(uint64_t), "a key of a map: no padding");
-static_assert(offsetof(struct order_bucket, epoch) == offsetof(struct bucket_key, epoch) &&
-		      offsetof(struct order_bucket, class) == offsetof(struct bucket_key, class),
-	      "a bucket begins with its key");
 
 int order_open(struct order *order, uint32_t place_count, uint32_t class_count)
 {
@@ -35,7 +23,7 @@ int order_open(struct order *order, uint32_t place_count, uint32_t class_count)
 	if (!order->items || !order->links || !order->buckets || !order->bucket_links ||
 	    !order->classes || slots_open(&order->slots, place_count) < 0 ||
 	    map_open(&order->map, place_count, order->buckets, sizeof(*order->buckets),
-		     sizeof(struct bucket_key)) < 0) {
+		     sizeof(struct order_key)) < 0) {
 		order_close(order);
 		return -ENOMEM;
 	}
@@ -50,8 +38,7 @@ int order_open(struct order *order, uint32_t place_count, uint32_t class_count)
 
 void order_close(struct order *order)
 {
-	if (order->map.buckets)
-		map_close(&order->map);
+	map_close(&order->map);
 	slots_close(&order->slots);
 	free(order->classes);
 	free(order->bucket_links);
@@ -89,11 +76,11 @@ static void insert_behind(struct list *list, struct link *links, uint32_t prev, 
 static void link_bucket(struct order *order, uint32_t slot)
 {
 	const struct order_bucket *const bucket = &order->buckets[slot];
-	struct list *const               list = &order->classes[bucket->class];
+	struct list *const               list = &order->classes[bucket->key.class];
 	struct link *const               links = order->bucket_links;
 	uint32_t                         prev = list->tail;
 
-	while (prev != SLOT_NONE && order->buckets[prev].epoch > bucket->epoch)
+	while (prev != SLOT_NONE && order->buckets[prev].key.epoch > bucket->key.epoch)
 		prev = links[prev].prev;
 	if (prev == SLOT_NONE)
 		list_push_head(list, links, slot);
@@ -103,12 +90,12 @@ static void link_bucket(struct order *order, uint32_t slot)
 
 static uint32_t bucket_of(struct order *order, uint32_t class, uint64_t epoch)
 {
-	const struct bucket_key key = { epoch, class };
-	uint32_t                slot = order->last;
-	uint64_t                hash;
+	const struct order_key key = { epoch, class };
+	uint32_t               slot = order->last;
+	uint64_t               hash;
 
-	if (slot != SLOT_NONE && order->buckets[slot].epoch == epoch &&
-	    order->buckets[slot].class == class)
+	if (slot != SLOT_NONE && order->buckets[slot].key.epoch == epoch &&
+	    order->buckets[slot].key.class == class)
 		return slot;
 	hash = map_hash(&order->map, &key);
 	slot = map_find(&order->map, hash, &key);
@@ -118,7 +105,7 @@ static uint32_t bucket_of(struct order *order, uint32_t class, uint64_t epoch)
 	}
 	slot = slots_acquire(&order->slots);
 	KVS_ASSERT_CMP(slot, !=, SLOT_NONE);
-	order->buckets[slot] = (struct order_bucket){ .epoch = epoch, .class = class, .sorted = true };
+	order->buckets[slot] = (struct order_bucket){ .key = key, .sorted = true };
 	list_init(&order->buckets[slot].idle);
 	map_insert(&order->map, hash, slot);
 	link_bucket(order, slot);
@@ -131,8 +118,8 @@ static void drop_bucket(struct order *order, uint32_t slot)
 	struct order_bucket *const bucket = &order->buckets[slot];
 
 	KVS_ASSERT_CMP(bucket->idle.count, ==, 0);
-	list_remove(&order->classes[bucket->class], order->bucket_links, slot);
-	map_remove(&order->map, map_hash(&order->map, bucket), slot);
+	list_remove(&order->classes[bucket->key.class], order->bucket_links, slot);
+	map_remove(&order->map, map_hash(&order->map, &bucket->key), slot);
 	slots_release(&order->slots, slot);
 	if (order->last == slot)
 		order->last = SLOT_NONE;
@@ -204,12 +191,26 @@ bool order_is_idle(const struct order *order, uint32_t place)
 uint64_t order_epoch(const struct order *order, uint32_t place)
 {
 	KVS_ASSERT(order_has(order, place));
-	return order->buckets[order->items[place].bucket].epoch;
+	return order->buckets[order->items[place].bucket].key.epoch;
 }
 
 uint64_t order_rank(const struct order *order, uint32_t place)
 {
 	return order->items[place].rank;
+}
+
+uint64_t order_newest(const struct order *order)
+{
+	uint64_t newest = 0;
+	uint32_t class;
+
+	for (class = 0; class < order->class_count; class++) {
+		const uint32_t slot = order->classes[class].tail;
+
+		if (slot != SLOT_NONE && order->buckets[slot].key.epoch > newest)
+			newest = order->buckets[slot].key.epoch;
+	}
+	return newest;
 }
 
 /* --- audit ------------------------------------------------------------------------------------ */
@@ -241,13 +242,13 @@ static uint32_t audit_class(const struct order *order, uint32_t class)
 		const struct order_bucket *const bucket = &order->buckets[slot];
 
 		KVS_ASSERT(slots_busy(&order->slots, slot));
-		KVS_ASSERT_CMP(bucket->class, ==, class);
+		KVS_ASSERT_CMP(bucket->key.class, ==, class);
 		if (slot != list->head)
-			KVS_ASSERT_CMP(bucket->epoch, >, epoch);
+			KVS_ASSERT_CMP(bucket->key.epoch, >, epoch);
 		KVS_ASSERT_CMP(bucket->item_count, >, 0);
 		KVS_ASSERT_CMP(bucket->item_count, >=, bucket->idle.count);
 		audit_idle(order, slot);
-		epoch = bucket->epoch;
+		epoch = bucket->key.epoch;
 		items += bucket->item_count;
 	}
 	return items;

@@ -18,6 +18,7 @@
 #ifndef COORD_ORDER_H
 #define COORD_ORDER_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,13 +27,21 @@
 #include "base/map.h"
 #include "base/slots.h"
 
-struct order_bucket {
-	uint64_t    epoch; /* the key of the map, with class */
-	uint64_t    class;
-	struct list idle;
-	uint32_t    item_count; /* idle or not */
-	bool        sorted;     /* idle is in order of (rank, place) */
+/* What items of a bucket have in common: the key of the map. */
+struct order_key {
+	uint64_t epoch;
+	uint64_t class;
 };
+
+struct order_bucket {
+	struct order_key key;
+	struct list      idle;
+	uint32_t         item_count; /* idle or not */
+	bool             sorted;     /* idle is in order of (rank, place) */
+};
+
+static_assert(sizeof(struct order_key) == 16, "keys are hashed and compared as bytes: no padding");
+static_assert(offsetof(struct order_bucket, key) == 0, "a bucket begins with its key");
 
 struct order_item {
 	uint64_t rank;
@@ -71,6 +80,9 @@ bool     order_has(const struct order *order, uint32_t place);
 bool     order_is_idle(const struct order *order, uint32_t place);
 uint64_t order_epoch(const struct order *order, uint32_t place);
 uint64_t order_rank(const struct order *order, uint32_t place);
+
+/* The newest epoch of all items, idle or not; 0 when there is none. */
+uint64_t order_newest(const struct order *order);
 
 /*
  * A walk over the idle items of the classes [begin, end) as if these were one, in order.  The items

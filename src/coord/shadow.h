@@ -85,7 +85,7 @@ bool shadow_saw(const struct shadow *shadow, uint32_t place);
 /* How many references of a block shadow_release() named since shadow_begin(). */
 uint32_t shadow_released(const struct shadow *shadow, uint32_t place);
 
-/* The count of a parent, 0 when it was not touched since shadow_begin(). */
+/* Where the blocks of a parent that go are counted, by a plan or by another caller: 0 at shadow_begin(). */
 uint32_t *shadow_gone(struct shadow *shadow, uint32_t parent);
 
 #endif

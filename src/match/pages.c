@@ -48,6 +48,7 @@ int pages_open(struct pages *pages, const struct groups *groups, uint32_t page_m
 		pages_close(pages);
 		return -ENOMEM;
 	}
+	/* An entry that no page has yet holds nothing: a row may lead to it. */
 	memset(pages->entries, 0, page_max * sizeof(*pages->entries));
 	return 0;
 }
@@ -131,7 +132,7 @@ static uint32_t follow_row(const struct pages *pages, const struct kvs_namespace
 	return found;
 }
 
-/* Do the entries just found lie in a row? */
+/* Do the entries just found lie in a row, as far as their ends tell?  follow_row() looks at each name. */
 static bool is_row(const uint32_t *entries, uint32_t count)
 {
 	const uint32_t last = entries[count - 1];

@@ -49,6 +49,8 @@ struct page_entry {
 };
 
 static_assert(sizeof(struct page_entry) == 64, "an entry is a cache line");
+static_assert(sizeof(struct page_name) == sizeof(struct kvs_namespace) + sizeof(struct prefix_hash),
+	      "names are hashed and compared as bytes: no padding");
 static_assert(offsetof(struct page_entry, name) == 0, "an entry begins with its key");
 
 struct pages {

@@ -82,6 +82,7 @@ static void walk(struct world *world, uint32_t begin, uint32_t end, uint32_t ste
 
 static void compare_all(const struct world *world)
 {
+	uint64_t newest = 0;
 	uint32_t i;
 
 	order_audit(&world->order);
@@ -94,7 +95,9 @@ static void compare_all(const struct world *world)
 			continue;
 		KVS_ASSERT_CMP(order_epoch(&world->order, i), ==, item->epoch);
 		KVS_ASSERT_CMP(order_rank(&world->order, i), ==, item->rank);
+		newest = item->epoch > newest ? item->epoch : newest;
 	}
+	KVS_ASSERT_CMP(order_newest(&world->order), ==, newest);
 }
 
 /* Few epochs and ranks, so that many items share them. */
