@@ -191,9 +191,8 @@ struct lists {
 static void report_move(struct cache *cache, const struct cache_admission *admission,
 			struct lists *lists, uint32_t g, uint32_t position)
 {
-	const uint32_t            q = cache->pages.groups.group[g].spec.block_tokens;
+	const struct group *const group = &cache->pages.groups.group[g];
 	const struct claim_source source = claim_source(cache, admission->probe, g, position);
-	const uint64_t            rest = admission->probe->host_tokens - (uint64_t)position * q;
 	const uint32_t            target = admission->tables[g].slots[position];
 	const bool                load = source.stratum == STRATUM_HOST;
 	struct cache_move *const  move = &cache->moves[load ? lists->load_count++
@@ -201,8 +200,8 @@ static void report_move(struct cache *cache, const struct cache_admission *admis
 								      lists->copy_count++];
 
 	*move = (struct cache_move){ .group = g, .position = position, .source = source.block,
-				     .target = target, .tokens = rest < q ? (uint32_t)rest : q,
-				     .from_host = load };
+				     .target = target, .from_host = load };
+	move->tokens = group_tokens_in(group, position, admission->probe->host_tokens);
 	shelf_pin(device_of(cache), g, target);
 	cache->moving++;
 }

@@ -15,8 +15,8 @@ struct claim_source claim_source(const struct cache *cache, const struct cache_p
 {
 	const struct group *const group = &cache->pages.groups.group[group_id];
 	const uint32_t            page = position / group->page_blocks;
-	const uint32_t            column = group->first_column + position % group->page_blocks;
-	const uint32_t            cell = pages_cell(&cache->pages, cache->entries[page], column);
+	const uint32_t            cell = pages_cell(&cache->pages, cache->entries[page],
+						    group_column(group, position));
 	struct claim_source       source = { .stratum = STRATUM_DEVICE };
 
 	KVS_ASSERT_CMP(cache->entries[page], !=, SLOT_NONE);
@@ -39,7 +39,7 @@ static void count_page(const struct cache *cache, const struct cache_probe *prob
 	const uint32_t count = end - position;
 	const uint64_t mask = UINT64_MAX >> (COLUMNS_MAX - count);
 	const uint64_t held = cache->pages.entries[cache->entries[page]].held[STRATUM_DEVICE];
-	const uint32_t column = group->first_column + position % group->page_blocks;
+	const uint32_t column = group_column(group, position);
 	const uint32_t on_device = (uint32_t)__builtin_popcountll(held >> column & mask);
 
 	if (in_tail(cache, probe, page))
@@ -53,13 +53,12 @@ struct claim claim_count(const struct cache *cache, const struct cache_probe *pr
 			 uint32_t group_id)
 {
 	const struct group *const group = &cache->pages.groups.group[group_id];
-	const uint32_t            q = group->spec.block_tokens;
 	struct claim              claim = { 0 };
 	uint32_t                  position, page_end;
 
 	match_needed(group, probe->host_tokens, &claim.first, &claim.end);
-	claim.slots = (uint32_t)((probe->host_tokens + q - 1) / q);
-	claim.available = (uint32_t)(claim.slots * (uint64_t)q - probe->host_tokens);
+	claim.slots = group_blocks(group, probe->host_tokens);
+	claim.available = (uint32_t)(group_tokens_at(group, claim.slots) - probe->host_tokens);
 	if (probe->mode == PROBE_DECODE && group->spec.kind == GROUP_STATE)
 		claim.first = claim.end = claim.slots;
 	for (position = claim.first; position < claim.end; position = page_end) {

@@ -126,8 +126,7 @@ static uint32_t publish_new(struct cache *cache, const struct publication *what,
 	uint32_t                  cell;
 
 	shelf_publish(shelf, what->space, hash,
-		      group_of->first_column + position % group_of->page_blocks, block, &mark,
-		      what->epoch);
+		      group_column(group_of, position), block, &mark, what->epoch);
 	cache->version++;
 	cell = shelf->marks[shelf_place(shelf, group, block)].cell;
 	cell_tell(cache, cell, block, true);
@@ -157,7 +156,7 @@ static uint32_t publish_position(struct cache *cache, const struct publication *
 				 uint32_t position, const struct prefix_hash *hash, uint32_t entry)
 {
 	const struct group *const group_of = &cache->pages.groups.group[group];
-	const uint32_t            column = group_of->first_column + position % group_of->page_blocks;
+	const uint32_t            column = group_column(group_of, position);
 	struct shelf *const       shelf = device_of(cache);
 	uint32_t *const           slot = &what->tables[group].slots[position];
 	uint32_t                  canonical = BLOCK_NULL;
@@ -302,9 +301,8 @@ static int check_tail(const struct cache *cache, const struct table *tables,
 	}
 	for (g = 0; g < groups->count; g++) {
 		const struct group *const group = &groups->group[g];
-		const uint32_t            q = group->spec.block_tokens;
 
-		if ((uint64_t)tables[g].count * q < tail->tokens) {
+		if (group_tokens_at(group, tables[g].count) < tail->tokens) {
 			return err_set(err, KVS_E_INVALID,
 				       GROUP_LABEL "tail.tokens: %u, the table ends before it", g,
 				       group->spec.name, tail->tokens);

@@ -65,7 +65,7 @@ static void audit_row(const struct cache *cache, const struct cache_reservation 
 
 	KVS_ASSERT_CMP(row->group, <, cache->pages.groups.count);
 	KVS_ASSERT_CMP(row->offset, ==, row->position % group->page_blocks);
-	KVS_ASSERT_CMP((uint64_t)row->position * group->spec.block_tokens, <, reservation->tokens);
+	KVS_ASSERT_CMP(group_tokens_at(group, row->position), <, reservation->tokens);
 	if (row->of_tail)
 		KVS_ASSERT_CMP(reservation->tail_tokens, >, 0);
 	if (row->block == BLOCK_NULL)

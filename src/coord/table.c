@@ -16,55 +16,55 @@ static bool is_sparse(const struct demand *demand)
 static int check_end(const struct table *table, const struct group *group, uint64_t end,
 		     struct kvs_error *err)
 {
-	const uint64_t slots = (end + group->spec.block_tokens - 1) / group->spec.block_tokens;
-
 	if (end > TOKENS_MAX) {
 		return err_set(err, KVS_E_INVALID,
 			       GROUP_LABEL "tokens: the demand ends at %llu, must be at most %d",
 			       group->id, group->spec.name, (unsigned long long)end, TOKENS_MAX);
 	}
-	if (slots > table->slot_max) {
+	if (group_blocks(group, end) > table->slot_max) {
 		return err_set(err, KVS_E_INVALID,
-			       GROUP_LABEL "tokens: the demand needs %llu slots, the table has %u",
-			       group->id, group->spec.name, (unsigned long long)slots, table->slot_max);
+			       GROUP_LABEL "tokens: the demand needs %u slots, the table has %u",
+			       group->id, group->spec.name, group_blocks(group, end), table->slot_max);
 	}
 	return 0;
 }
 
 uint64_t table_end(const struct table *table, const struct group *group)
 {
-	return (uint64_t)table->count * group->spec.block_tokens - table->available;
+	return group_tokens_at(group, table->count) - table->available;
 }
 
 static int plan_dense(const struct table *table, const struct group *group,
 		      const struct demand *demand, struct growth *ret_growth, struct kvs_error *err)
 {
-	const uint32_t q = group->spec.block_tokens;
 	const uint64_t tokens = (uint64_t)demand->tokens + demand->reserve;
-	uint64_t       blocks = 0;
+	uint32_t       blocks = 0;
 	int            rc;
 
 	rc = check_end(table, group, table_end(table, group) + tokens, err);
 	if (rc < 0)
 		return rc;
 	if (tokens > table->available)
-		blocks = (tokens - table->available + q - 1) / q;
+		blocks = group_blocks(group, tokens - table->available);
 	*ret_growth = (struct growth){
 		.begin = table->count,
-		.blocks = (uint32_t)blocks,
-		.available = (uint32_t)(table->available + blocks * q - demand->tokens),
+		.blocks = blocks,
+		.available = (uint32_t)(table->available + group_tokens_at(group, blocks) -
+					demand->tokens),
 	};
 	return 0;
 }
 
-static int plan_sparse(const struct table *table, const struct group *group,
-		       const struct demand *demand, struct growth *ret_growth, struct kvs_error *err)
+/* The last slot may be written on when it is a tail's private copy. */
+static uint32_t lowest_slot(const struct table *table)
 {
-	const uint32_t q = group->spec.block_tokens;
+	return table->count - (table->available > 0 ? 1 : 0);
+}
+
+static int check_sparse(const struct table *table, const struct group *group,
+			const struct demand *demand, struct kvs_error *err)
+{
 	const uint64_t end = (uint64_t)demand->tokens + demand->reserve;
-	/* The last slot may be written on when it is a tail's private copy. */
-	const uint32_t lowest = table->count - (table->available > 0 ? 1 : 0);
-	uint64_t       slots;
 	int            rc;
 
 	if (demand->tokens == 0) {
@@ -74,18 +74,16 @@ static int plan_sparse(const struct table *table, const struct group *group,
 	rc = check_end(table, group, end, err);
 	if (rc < 0)
 		return rc;
-	slots = (end + q - 1) / q;
-	if (table->available >= q) {
+	if (table->available >= group->spec.block_tokens) {
 		return err_set(err, KVS_E_INVALID,
 			       GROUP_LABEL "available: %u tokens, a sparse demand needs less than "
-			       "a block of %u in reserve",
-			       group->id, group->spec.name, table->available, q);
+					   "a block of %u in reserve",
+			       group->id, group->spec.name, table->available, group->spec.block_tokens);
 	}
-	if (demand->first_slot < lowest || demand->first_slot >= slots) {
+	if (demand->first_slot < lowest_slot(table) || demand->first_slot >= group_blocks(group, end)) {
 		return err_set(err, KVS_E_INVALID,
-			       GROUP_LABEL "first_slot: %u, must be %u to %llu", group->id,
-			       group->spec.name, demand->first_slot, lowest,
-			       (unsigned long long)slots - 1);
+			       GROUP_LABEL "first_slot: %u, must be %u to %u", group->id, group->spec.name,
+			       demand->first_slot, lowest_slot(table), group_blocks(group, end) - 1);
 	}
 	if (demand->tokens < table_end(table, group)) {
 		return err_set(err, KVS_E_INVALID,
@@ -93,9 +91,21 @@ static int plan_sparse(const struct table *table, const struct group *group,
 			       group->id, group->spec.name, demand->tokens,
 			       (unsigned long long)table_end(table, group));
 	}
+	return 0;
+}
+
+static int plan_sparse(const struct table *table, const struct group *group,
+		       const struct demand *demand, struct growth *ret_growth, struct kvs_error *err)
+{
+	const int rc = check_sparse(table, group, demand, err);
+	uint32_t  slots;
+
+	if (rc < 0)
+		return rc;
+	slots = group_blocks(group, (uint64_t)demand->tokens + demand->reserve);
 	ret_growth->begin = demand->first_slot < table->count ? table->count : demand->first_slot;
-	ret_growth->blocks = (uint32_t)slots - ret_growth->begin;
-	ret_growth->available = (uint32_t)(slots * q - demand->tokens);
+	ret_growth->blocks = slots - ret_growth->begin;
+	ret_growth->available = (uint32_t)(group_tokens_at(group, slots) - demand->tokens);
 	return 0;
 }
 
@@ -136,10 +146,9 @@ int table_consume(struct table *table, const struct group *group, uint32_t token
 
 uint32_t table_expired(const struct table *table, const struct group *group, uint64_t computed)
 {
-	const uint32_t q = group->spec.block_tokens;
 	const uint32_t expired = group_expired_blocks(group, computed);
 	/* Where the next token may go, no query has been. */
-	const uint32_t used = table->count - (table->available + q - 1) / q;
+	const uint32_t used = table->count - group_blocks(group, table->available);
 
 	if (expired < table->reclaimed)
 		return table->reclaimed;
@@ -152,7 +161,7 @@ void table_audit(const struct table *table, const struct group *group)
 
 	KVS_ASSERT_CMP(table->count, <=, table->slot_max);
 	KVS_ASSERT_CMP(table->reclaimed, <=, table->count);
-	KVS_ASSERT_CMP(table->available, <=, (uint64_t)table->count * group->spec.block_tokens);
+	KVS_ASSERT_CMP(table->available, <=, group_tokens_at(group, table->count));
 	for (i = 0; i < table->reclaimed; i++)
 		KVS_ASSERT_CMP(table->slots[i], ==, BLOCK_NULL);
 }

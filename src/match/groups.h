@@ -2,9 +2,9 @@
 /*
  * Cache groups: what a model keeps of its tokens, and in which pieces.
  *
- * Scheduling speaks tokens, allocation speaks blocks; only this file converts.  A prefix page is
- * P tokens (page_tokens), the unit that is hashed.  A block of a group is q tokens (block_tokens),
- * a divisor of P, so that a page is P / q blocks of the group.
+ * Scheduling speaks tokens, allocation speaks blocks; only this file converts.  A page is P tokens
+ * (page_tokens), the unit that is hashed.  A block of a group is q tokens (block_tokens), a divisor of P,
+ * so that a page is P / q blocks of the group.
  *
  *   FULL    keeps every block; a prefix is restorable as far as all of them are there
  *   WINDOW  a token attends to the window_tokens that end with itself: only the blocks just before
@@ -79,11 +79,42 @@ static inline bool group_is_closed(const struct group *group)
 	return group->spec.kind == GROUP_FULL;
 }
 
+/* --- tokens and blocks ------------------------------------------------------------------------ */
+
+/* How many blocks so many tokens take, the last one perhaps in part; at most TOKENS_MAX (asserted). */
+static inline uint32_t group_blocks(const struct group *group, uint64_t tokens)
+{
+	KVS_ASSERT_CMP(tokens, <=, TOKENS_MAX);
+	return (uint32_t)((tokens + group->spec.block_tokens - 1) / group->spec.block_tokens);
+}
+
+/* Where a block begins: the tokens before it. */
+static inline uint64_t group_tokens_at(const struct group *group, uint64_t position)
+{
+	return position * group->spec.block_tokens;
+}
+
+/* How many tokens of a prefix lie in a block that it reaches. */
+static inline uint32_t group_tokens_in(const struct group *group, uint32_t position, uint64_t tokens)
+{
+	const uint64_t rest = tokens - group_tokens_at(group, position);
+
+	return rest < group->spec.block_tokens ? (uint32_t)rest : group->spec.block_tokens;
+}
+
 /*
  * How many leading blocks no query from position `computed` on attends to any more; 0 for FULL.
  * computed is the number of tokens whose cache exists.
  */
 uint32_t group_expired_blocks(const struct group *group, uint64_t computed);
+
+/* --- blocks and pages ------------------------------------------------------------------------- */
+
+/* Which block of its page a position is, among those of all groups. */
+static inline uint32_t group_column(const struct group *group, uint32_t position)
+{
+	return group->first_column + position % group->page_blocks;
+}
 
 /* The columns of positions [first, end) of a group that lie in this page, as bits of its bitmap. */
 static inline uint64_t group_columns(const struct group *group, uint32_t page, uint32_t first,

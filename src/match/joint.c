@@ -158,10 +158,8 @@ struct joint match_joint(const struct view *view, uint32_t page_bound)
 
 void match_needed(const struct group *group, uint64_t tokens, uint32_t *ret_first, uint32_t *ret_end)
 {
-	const uint32_t q = group->spec.block_tokens;
-	const uint32_t end = (uint32_t)((tokens + q - 1) / q);
+	const uint32_t end = group_blocks(group, tokens);
 
-	KVS_ASSERT_CMP(tokens, <=, TOKENS_MAX);
 	*ret_first = group_expired_blocks(group, tokens);
 	*ret_end = !group_is_closed(group) && group->lookback == 0 ? *ret_first : end;
 }

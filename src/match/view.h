@@ -75,9 +75,8 @@ static inline bool view_holds(const struct view *view, const struct group *group
 			      uint32_t position)
 {
 	const uint32_t page = position / group->page_blocks;
-	const uint32_t column = group->first_column + position % group->page_blocks;
 
-	return (view_page(view, page) >> column) & 1;
+	return (view_page(view, page) >> group_column(group, position)) & 1;
 }
 
 #endif

@@ -93,15 +93,12 @@ static bool list_group(struct snapshots *snapshots, const struct retraction *ret
 	const struct group *const group_of = &groups_of(snapshots)->group[group];
 	const struct table *const table = &retraction->tables[group];
 	const uint64_t            computed = retraction->completed.computed;
-	const uint32_t            q = group_of->spec.block_tokens;
 	uint32_t                  position, end;
 
 	match_needed(group_of, computed, &position, &end);
-	if (position < base / q)
-		position = (uint32_t)(base / q);
+	if (position < group_blocks(group_of, base))
+		position = group_blocks(group_of, base);
 	for (; position < end; position++) {
-		const uint64_t rest = computed - (uint64_t)position * q;
-
 		if (*count == snapshots->block_max) {
 			snapshots->counts.too_large++;
 			return false;
@@ -112,7 +109,7 @@ static bool list_group(struct snapshots *snapshots, const struct retraction *ret
 		}
 		snapshots->moves[(*count)++] = (struct cache_move){
 			.group = group, .position = position, .source = table->slots[position],
-			.tokens = rest < q ? (uint32_t)rest : q
+			.tokens = group_tokens_in(group_of, position, computed)
 		};
 	}
 	return true;

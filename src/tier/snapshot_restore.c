@@ -9,11 +9,6 @@ static const struct groups *groups_of(const struct snapshots *snapshots)
 	return cache_groups(snapshots->cache);
 }
 
-static uint32_t block_tokens(const struct snapshots *snapshots, uint32_t group)
-{
-	return groups_of(snapshots)->group[group].spec.block_tokens;
-}
-
 static const struct snapshot *item_of(const struct snapshots *snapshots, uint32_t snapshot)
 {
 	KVS_ASSERT(slots_busy(&snapshots->slots, snapshot));
@@ -65,12 +60,6 @@ static int check_target(const struct snapshots *snapshots, const struct snapshot
 	return 0;
 }
 
-static bool is_behind(const struct snapshots *snapshots, const struct snapshot_block *block,
-		      uint64_t hit_tokens)
-{
-	return (uint64_t)block->position * block_tokens(snapshots, block->group) >= hit_tokens;
-}
-
 /* The rows behind a hit, into moves. */
 static int list_restore(struct snapshots *snapshots, uint32_t snapshot, const struct table *tables,
 			uint64_t hit_tokens, uint32_t *ret_count, struct kvs_error *err)
@@ -82,11 +71,10 @@ static int list_restore(struct snapshots *snapshots, uint32_t snapshot, const st
 	for (i = 0; i < item->block_count; i++) {
 		const struct snapshot_block *const block = &snapshot_blocks(snapshots, snapshot)[i];
 		const struct table *const          table = &tables[block->group];
-		const uint32_t                     q = block_tokens(snapshots, block->group);
-		const uint64_t                     rest = item->computed - (uint64_t)block->position * q;
+		const struct group *const          group = &groups_of(snapshots)->group[block->group];
 		int                                rc;
 
-		if (!is_behind(snapshots, block, hit_tokens))
+		if (group_tokens_at(group, block->position) < hit_tokens)
 			continue;
 		rc = check_target(snapshots, block, table, err);
 		if (rc < 0)
@@ -94,7 +82,8 @@ static int list_restore(struct snapshots *snapshots, uint32_t snapshot, const st
 		snapshots->moves[(*ret_count)++] = (struct cache_move){
 			.group = block->group, .position = block->position, .source = block->block,
 			.target = table->slots[block->position],
-			.tokens = rest < q ? (uint32_t)rest : q, .from_host = true
+			.tokens = group_tokens_in(group, block->position, item->computed),
+			.from_host = true
 		};
 	}
 	return 0;
@@ -172,7 +161,7 @@ static void audit_block(const struct snapshots *snapshots, const struct snapshot
 	match_needed(group, item->computed, &first, &end);
 	KVS_ASSERT_CMP(block->position, >=, first);
 	KVS_ASSERT_CMP(block->position, <, end);
-	KVS_ASSERT(is_behind(snapshots, block, item->base));
+	KVS_ASSERT_CMP(group_tokens_at(group, block->position), >=, item->base);
 	KVS_ASSERT_CMP(pool_refs(cache_pool(snapshots->cache, STRATUM_HOST), block->group,
 				 block->block), >, 0);
 	KVS_ASSERT(!cache_view(snapshots->cache, STRATUM_HOST, block->group, block->block, &view));

@@ -83,6 +83,31 @@ static void a_page_is_the_blocks_of_all_groups_in_a_row(void **state_)
 	assert_true(group_columns(&groups.group[1], 1, 12, 12) == 0);
 }
 
+/* Blocks of 16: the last may be reached in part. */
+static void tokens_and_blocks_convert_both_ways(void **state_)
+{
+	const struct group_spec specs[] = { full, window };
+	const struct group     *group;
+	struct groups           groups;
+
+	(void)state_;
+	make(specs, 2, 128, &groups);
+	group = &groups.group[1];
+	assert_int_equal(group->spec.block_tokens, 16);
+	assert_int_equal(group_blocks(group, 0), 0);
+	assert_int_equal(group_blocks(group, 1), 1);
+	assert_int_equal(group_blocks(group, 16), 1);
+	assert_int_equal(group_blocks(group, 17), 2);
+	assert_int_equal(group_blocks(group, TOKENS_MAX), UINT32_C(1) << 27);
+	assert_int_equal(group_tokens_at(group, 0), 0);
+	assert_int_equal(group_tokens_at(group, UINT32_C(1) << 28), UINT64_C(1) << 32);
+	assert_int_equal(group_tokens_in(group, 1, 17), 1);
+	assert_int_equal(group_tokens_in(group, 1, 32), 16);
+	assert_int_equal(group_tokens_in(group, 1, 100), 16);
+	assert_int_equal(group_column(group, 0), 2);
+	assert_int_equal(group_column(group, 13), 7);
+}
+
 /* One hashed page serves groups of any packing: a full group of eight and three states. */
 static void groups_of_one_page_size_may_pack_differently(void **state_)
 {
@@ -280,6 +305,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(groups_are_numbered_in_order_and_keep_what_was_said),
 		cmocka_unit_test(a_page_is_the_blocks_of_all_groups_in_a_row),
+		cmocka_unit_test(tokens_and_blocks_convert_both_ways),
 		cmocka_unit_test(groups_of_one_page_size_may_pack_differently),
 		cmocka_unit_test(the_lookback_is_what_a_window_reaches_before_a_boundary),
 		cmocka_unit_test(a_state_is_a_window_of_two),
