@@ -147,6 +147,52 @@ static void a_block_under_a_copy_can_be_taken_once_the_copy_is_done(void **state
 	lab_close(&lab);
 }
 
+/* Published, it can be had once its name goes; while a copy reads it, not even then. */
+static void the_slide_credit_counts_what_a_reclaim_makes_takable(void **state)
+{
+	static const struct lab_model model = { 4, 2, 0, { LAB_WINDOW(4, 4, 1) } };
+	struct lab_request            request;
+	const struct table *const     table = &request.tables[0];
+	struct lab                    lab;
+
+	(void)state;
+	open_with(&lab, &request, &model, 8);
+	assert_int_equal(cache_slide_credit(lab.cache, table, 0, 6, false), 0);
+	assert_int_equal(cache_slide_credit(lab.cache, table, 0, 7, false), 1);
+	assert_int_equal(cache_slide_credit(lab.cache, table, 0, 7, true), 0);
+	lab_publish(&lab, &request, 0, 1, CELL_CHUNK);
+	assert_int_equal(cache_slide_credit(lab.cache, table, 0, 7, false), 1);
+	assert_int_equal(cache_slide_credit(lab.cache, table, 0, 7, true), 1);
+	cache_pin(lab.cache, DEVICE, 0, request.slots[0][0]);
+	assert_int_equal(cache_slide_credit(lab.cache, table, 0, 7, false), 0);
+	cache_unpin(lab.cache, DEVICE, 0, request.slots[0][0]);
+	lab_free(&lab, &request);
+	lab_close(&lab);
+}
+
+static void several_windows_slide_each_by_its_own(void **state)
+{
+	static const struct lab_model model = {
+		2, 20, 0, { LAB_FULL(2, 1), LAB_WINDOW(2, 6, 1), LAB_WINDOW(2, 2, 1) }
+	};
+	static const uint32_t         expected[] = { 0, 2, 4 };
+	struct lab_request            request;
+	struct lab                    lab;
+	uint32_t                      before, g;
+
+	(void)state;
+	open_with(&lab, &request, &model, 10);
+	before = lab_empty(&lab, DEVICE);
+	for (g = 0; g < 3; g++) {
+		assert_int_equal(cache_slide_credit(lab.cache, &request.tables[g], g, 10, false),
+				 expected[g]);
+	}
+	lab_reclaim(&lab, &request, 10);
+	assert_int_equal(lab_empty(&lab, DEVICE), before + 6);
+	lab_free(&lab, &request);
+	lab_close(&lab);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -155,6 +201,8 @@ int main(void)
 		cmocka_unit_test(a_named_block_that_slid_out_is_still_hit),
 		cmocka_unit_test(history_never_slides_out),
 		cmocka_unit_test(a_block_under_a_copy_can_be_taken_once_the_copy_is_done),
+		cmocka_unit_test(the_slide_credit_counts_what_a_reclaim_makes_takable),
+		cmocka_unit_test(several_windows_slide_each_by_its_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -164,9 +164,10 @@ static void a_chunk_slides_the_window_before_it_takes_blocks(void **state)
 
 static void a_decode_step_takes_a_block_and_slides_the_window(void **state)
 {
-	struct lab_step    step = lab_tokens(1);
-	struct lab_request request;
-	struct lab         lab;
+	struct lab_step       step = lab_tokens(1);
+	struct cache_admitted admitted;
+	struct lab_request    request;
+	struct lab            lab;
 
 	(void)state;
 	open_with(&lab, &request, 16, 6);
@@ -178,7 +179,8 @@ static void a_decode_step_takes_a_block_and_slides_the_window(void **state)
 	assert_int_equal(request.tables[1].reclaimed, 1);
 	assert_int_equal(lab_published(&lab, DEVICE, 0) + lab_published(&lab, DEVICE, 1), 0);
 	step.completed.computed = 7;
-	lab_admit(&lab, &request, &step); /* the block has room for a second token */
+	admitted = lab_admit(&lab, &request, &step); /* the block has room for a second token */
+	expect_fresh(&admitted, &request, 0);
 	lab_expect_table(&lab, &request, 0, "xxxx");
 	lab_expect_table(&lab, &request, 1, "..xx");
 	assert_int_equal(request.tables[0].available, 0);
@@ -230,7 +232,7 @@ static void a_step_without_new_pages_only_slides_and_takes_blocks(void **state)
 	lab_close(&lab);
 }
 
-/* P = 2, q = 2: 20 steps of 2 tokens; the window never holds more than 3 blocks. */
+/* P = 2, q = 2: 20 steps of 2 tokens, each published; the window never holds more than 3 blocks. */
 static void steps_and_sliding_keep_a_window_within_bounds(void **state)
 {
 	static const struct lab_model model = { 2, 3, 0, { LAB_WINDOW(2, 4, 1) } };
@@ -243,7 +245,7 @@ static void steps_and_sliding_keep_a_window_within_bounds(void **state)
 	lab_open(&lab, &model);
 	lab_begin(&lab, &request);
 	for (i = 0; i < 20; i++) {
-		step.completed.computed = 2 * (uint64_t)i;
+		lab_complete(&lab, &step, i, i > 0 ? i - 1 : 0, i > 0 ? CELL_CHUNK : CELL_NONE, 2 * i);
 		lab_admit(&lab, &request, &step);
 		assert_int_equal(request.tables[0].count, i + 1);
 		assert_true(request.tables[0].count - request.tables[0].reclaimed <= 3);

@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include <string.h>
+
 #include "lab.h"
 
 #define DEVICE STRATUM_DEVICE
@@ -273,15 +275,23 @@ static void a_decoding_rank_restores_no_tail(void **state)
 	lab_close(&lab);
 }
 
-static void tails_that_do_not_fit_the_prompt_are_refused(void **state)
+static void a_prompt_that_cannot_be_meant_is_refused(void **state)
 {
 	static const struct lab_model model = MODEL(F);
-	/* A boundary; the start; two pages on; not the longest first; twice the same. */
-	static const uint32_t         wrong[][2] = {
-		{ 8, 3 }, { 0, 0 }, { 17, 3 }, { 12, 14 }, { 14, 14 }
+	static const struct {
+		uint32_t    pages, tails[2];
+		const char *words;
+	} wrong[] = {
+		{ LAB_PAGES + 1, { 14, 3 }, "page_count: 25, at most 24" },
+		{ 1, { 8, 3 }, "tails[0].tokens: 8, must not be a multiple of 8" },
+		{ 1, { 0, 0 }, "tails[0].tokens: 0" },
+		{ 1, { 17, 3 }, "tails[0].tokens: 17, further than one page behind 1 pages" },
+		{ 1, { 12, 14 }, "tails[1].tokens: 14 after 12" },
+		{ 1, { 14, 14 }, "tails[1].tokens: 14 after 14" },
 	};
 	struct tail         tails[2] = { 0 };
-	struct cache_prompt prompt = { .page_count = 1, .tails = tails, .tail_count = 2 };
+	struct cache_prompt prompt = { .tails = tails, .tail_count = 2 };
+	struct cache_probe  probe = { .version = 99 };
 	struct kvs_error    err;
 	struct lab          lab;
 	size_t              i;
@@ -291,10 +301,13 @@ static void tails_that_do_not_fit_the_prompt_are_refused(void **state)
 	prompt.space = &lab.space;
 	prompt.hashes = lab.hashes;
 	for (i = 0; i < ARRAY_COUNT(wrong); i++) {
-		tails[0].tokens = wrong[i][0];
-		tails[1].tokens = wrong[i][1];
-		assert_int_equal(cache_probe(lab.cache, &prompt, PROBE_ALL, &lab.probe, &err),
+		prompt.page_count = wrong[i].pages;
+		tails[0].tokens = wrong[i].tails[0];
+		tails[1].tokens = wrong[i].tails[1];
+		assert_int_equal(cache_probe(lab.cache, &prompt, PROBE_ALL, &probe, &err),
 				 KVS_E_INVALID);
+		assert_non_null(strstr(err.message, wrong[i].words));
+		assert_int_equal(probe.version, 99);
 	}
 	lab_close(&lab);
 }
@@ -309,7 +322,7 @@ int main(void)
 		cmocka_unit_test(a_tail_may_lie_behind_the_longest_prompt),
 		cmocka_unit_test(a_page_boundary_beyond_a_tail_wins),
 		cmocka_unit_test(a_decoding_rank_restores_no_tail),
-		cmocka_unit_test(tails_that_do_not_fit_the_prompt_are_refused),
+		cmocka_unit_test(a_prompt_that_cannot_be_meant_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
