@@ -109,6 +109,27 @@ static void a_name_that_is_taken_by_another_position_is_left_alone(void **state)
 	lab_close(&lab);
 }
 
+static void one_name_at_two_pages_is_the_callers_mistake_and_no_panic(void **state)
+{
+	static const struct lab_model model = { 4, 4, 0, { LAB_WINDOW(4, 9, 1) } };
+	struct lab_step               step = lab_tokens(8);
+	struct lab_request            request;
+	struct lab                    lab;
+
+	(void)state;
+	lab_open(&lab, &model);
+	lab_fill(&lab, DEVICE, 0, "..x");
+	lab.hashes[0] = lab.hashes[2];
+	lab_claim(&lab, &request, 1, 0);
+	assert_int_equal(lab.probe.device_tokens, 4);
+	lab_admit(&lab, &request, &step);
+	/* 2 blocks, where 1 is free and slot 0, which bears page 2's name, slides out. */
+	lab_complete(&lab, &step, 3, 1, CELL_CHUNK, 12);
+	lab_admit(&lab, &request, &step);
+	lab_free(&lab, &request);
+	lab_close(&lab);
+}
+
 static void refuse_range(struct lab *lab, struct lab_request *request, uint32_t first_page,
 			 uint32_t page_count, enum cell_kind kind, uint64_t epoch, const char *words)
 {
@@ -248,6 +269,7 @@ int main(void)
 		cmocka_unit_test(the_hit_is_no_room_for_its_own_demand),
 		cmocka_unit_test(a_page_may_be_published_and_evicted_in_one_admission),
 		cmocka_unit_test(a_name_that_is_taken_by_another_position_is_left_alone),
+		cmocka_unit_test(one_name_at_two_pages_is_the_callers_mistake_and_no_panic),
 		cmocka_unit_test(a_range_is_published_where_it_lies),
 		cmocka_unit_test(what_completed_wrongly_is_named),
 		cmocka_unit_test(what_else_the_caller_got_wrong_is_named),

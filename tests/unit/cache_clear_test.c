@@ -275,27 +275,6 @@ static void a_name_that_is_given_again_only_gets_a_new_epoch(void **state)
 	lab_close(&lab);
 }
 
-static void a_namespace_is_part_of_a_name(void **state)
-{
-	struct lab lab;
-	uint32_t   first;
-
-	(void)state;
-	lab_open(&lab, &two_strata);
-	lab.space.byte[15] = 1;
-	lab_fill(&lab, DEVICE, 0, "x");
-	first = lab_block(&lab, DEVICE, 0, 0);
-	lab.space.byte[15] = 2;
-	lab_expect_held(&lab, DEVICE, 0, "");
-	expect_tokens(&lab, 0, 0);
-	lab_fill(&lab, DEVICE, 0, "x");
-	assert_int_not_equal(lab_block(&lab, DEVICE, 0, 0), first);
-	assert_int_equal(lab_published(&lab, DEVICE, 0), 2);
-	lab.space.byte[15] = 1;
-	assert_int_equal(lab_block(&lab, DEVICE, 0, 0), first);
-	lab_close(&lab);
-}
-
 /* --- mistakes --------------------------------------------------------------------------------- */
 
 static struct cache_move row;
@@ -355,7 +334,6 @@ int main(void)
 		cmocka_unit_test(the_sibling_of_an_evicted_block_stays),
 		cmocka_unit_test(a_parent_is_rebound_when_all_its_names_are_gone),
 		cmocka_unit_test(a_name_that_is_given_again_only_gets_a_new_epoch),
-		cmocka_unit_test(a_namespace_is_part_of_a_name),
 		cmocka_unit_test(mistakes_are_panics),
 	};
 

@@ -236,29 +236,6 @@ static void A8_2_clearing_device_does_not_ask_for_reservations(void **state)
 	errand_close(&errand);
 }
 
-/* Of Device it has nothing yet: no table, so no demand and nothing to give back. */
-static void a_request_that_waits_for_its_read_is_no_demand_on_device(void **state)
-{
-	struct box_request  request;
-	struct table *const tables = request.tables;
-	struct errand       errand;
-	uint32_t            available;
-
-	(void)state;
-	errand_open(&errand, 4, 4, 8, one_full);
-	box_put(&errand.box, 0, 0, 1);
-	box_request(&errand.box, &request);
-	available = cache_available(errand.box.cache);
-	errand_hint(&errand, 0, 1, 4);
-	assert_int_equal(errand_ask(&errand, 4, ERRAND_CREDITS), RESERVE_ROWS);
-	assert_int_equal(cache_available(errand.box.cache), available);
-	assert_int_equal(cache_active(errand.box.cache, &tables, 1), 0);
-	assert_int_equal(cache_releasable(errand.box.cache, &tables, 1), 0);
-	assert_int_equal(box_take(&errand.box, &request, 16), 0); /* as if there were no read at all */
-	cache_free(errand.box.cache, request.tables);
-	errand_close(&errand);
-}
-
 /* --- tails ------------------------------------------------------------------------------------ */
 
 static void A3_10_a_reservation_says_what_a_tail_hint_needs_once_the_tail_is_published(void **state)
@@ -352,7 +329,6 @@ int main(void)
 		cmocka_unit_test(A3_9_admission_takes_over_from_the_hold),
 		cmocka_unit_test(A8_2_a_full_clear_waits_for_reservations_holds_and_pins),
 		cmocka_unit_test(A8_2_clearing_device_does_not_ask_for_reservations),
-		cmocka_unit_test(a_request_that_waits_for_its_read_is_no_demand_on_device),
 		cmocka_unit_test(A3_10_a_reservation_says_what_a_tail_hint_needs_once_the_tail_is_published),
 		cmocka_unit_test(a_reserver_without_memory_leaves_nothing_behind),
 		cmocka_unit_test(A3_5_a_reservation_allocates_nothing),

@@ -247,6 +247,29 @@ static void equal_hashes_in_one_prompt_do_no_harm(void **state)
 	errand_close(&errand);
 }
 
+/* Of Device it has nothing yet: no table, so no demand and nothing to give back. */
+static void a_request_that_waits_for_its_read_is_no_demand_on_device(void **state)
+{
+	struct box_request  request;
+	struct table *const tables = request.tables;
+	struct errand       errand;
+	uint32_t            available;
+
+	(void)state;
+	errand_open(&errand, 4, 4, 8, one_full);
+	box_put(&errand.box, 0, 0, 1);
+	box_request(&errand.box, &request);
+	available = cache_available(errand.box.cache);
+	errand_hint(&errand, 0, 1, 4);
+	assert_int_equal(errand_ask(&errand, 4, ERRAND_CREDITS), RESERVE_ROWS);
+	assert_int_equal(cache_available(errand.box.cache), available);
+	assert_int_equal(cache_active(errand.box.cache, &tables, 1), 0);
+	assert_int_equal(cache_releasable(errand.box.cache, &tables, 1), 0);
+	assert_int_equal(box_take(&errand.box, &request, 16), 0); /* as if there were no read at all */
+	cache_free(errand.box.cache, request.tables);
+	errand_close(&errand);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -259,6 +282,7 @@ int main(void)
 		cmocka_unit_test(A3_13_what_others_published_meanwhile_needs_no_rows),
 		cmocka_unit_test(a_prompt_that_does_not_fit_is_refused_in_a_sentence),
 		cmocka_unit_test(equal_hashes_in_one_prompt_do_no_harm),
+		cmocka_unit_test(a_request_that_waits_for_its_read_is_no_demand_on_device),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

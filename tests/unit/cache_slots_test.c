@@ -267,6 +267,28 @@ static void a_second_request_shares_the_prefix_of_the_first(void **state)
 	lab_close(&lab);
 }
 
+static void a_namespace_is_part_of_a_name(void **state)
+{
+	struct lab lab;
+	uint32_t   first;
+
+	(void)state;
+	lab_open(&lab, &history);
+	lab.space.byte[15] = 1;
+	lab_fill(&lab, DEVICE, 0, "x");
+	first = lab_block(&lab, DEVICE, 0, 0);
+	lab.space.byte[15] = 2;
+	lab_expect_held(&lab, DEVICE, 0, "");
+	lab_probe(&lab, 1);
+	assert_int_equal(lab.probe.device_tokens, 0);
+	lab_fill(&lab, DEVICE, 0, "x");
+	assert_int_not_equal(lab_block(&lab, DEVICE, 0, 0), first);
+	assert_int_equal(lab_published(&lab, DEVICE, 0), 2);
+	lab.space.byte[15] = 1;
+	assert_int_equal(lab_block(&lab, DEVICE, 0, 0), first);
+	lab_close(&lab);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -281,6 +303,7 @@ int main(void)
 		cmocka_unit_test(only_named_pages_are_published_and_once),
 		cmocka_unit_test(what_was_published_stays_when_the_request_goes),
 		cmocka_unit_test(a_second_request_shares_the_prefix_of_the_first),
+		cmocka_unit_test(a_namespace_is_part_of_a_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -275,6 +275,24 @@ static void a_decoding_rank_restores_no_tail(void **state)
 	lab_close(&lab);
 }
 
+/* Somebody remembers a tail; nobody holds it. */
+static void A3_10_a_hint_alone_is_no_hit(void **state)
+{
+	static const struct lab_model model = MODEL(F);
+	struct tail                   tail;
+	struct lab                    lab;
+
+	(void)state;
+	lab_open(&lab, &model);
+	tail = lab_tail(&lab, 14);
+	lab_fill(&lab, DEVICE, 0, "xx");
+	lab_probe_tails(&lab, 1, &tail, 1);
+	assert_int_equal(lab.probe.device_tokens, 8);
+	assert_int_equal(lab.probe.host_tokens, 8);
+	assert_int_equal(lab_hits(&lab, 0, DEVICE), 2);
+	lab_close(&lab);
+}
+
 static void a_prompt_that_cannot_be_meant_is_refused(void **state)
 {
 	static const struct lab_model model = MODEL(F);
@@ -322,6 +340,7 @@ int main(void)
 		cmocka_unit_test(a_tail_may_lie_behind_the_longest_prompt),
 		cmocka_unit_test(a_page_boundary_beyond_a_tail_wins),
 		cmocka_unit_test(a_decoding_rank_restores_no_tail),
+		cmocka_unit_test(A3_10_a_hint_alone_is_no_hit),
 		cmocka_unit_test(a_prompt_that_cannot_be_meant_is_refused),
 	};
 

@@ -330,23 +330,6 @@ static void a_tail_that_is_lost_after_the_probe_is_stale(void **state)
 	lab_close(&lab);
 }
 
-/* Somebody remembers a tail; nobody holds it. */
-static void A3_10_a_hint_alone_is_no_hit(void **state)
-{
-	struct tail tail;
-	struct lab  lab;
-
-	(void)state;
-	lab_open(&lab, &history);
-	tail = lab_tail(&lab, 14);
-	lab_fill(&lab, DEVICE, 0, "xx");
-	lab_probe_tails(&lab, 1, &tail, 1);
-	assert_int_equal(lab.probe.device_tokens, 8);
-	assert_int_equal(lab.probe.host_tokens, 8);
-	assert_int_equal(lab_hits(&lab, 0, DEVICE), 2);
-	lab_close(&lab);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -359,7 +342,6 @@ int main(void)
 		cmocka_unit_test(a_sparse_chunk_goes_on_behind_a_tails_copy),
 		cmocka_unit_test(a_tail_that_lost_a_block_falls_back_to_the_page_boundary),
 		cmocka_unit_test(a_tail_that_is_lost_after_the_probe_is_stale),
-		cmocka_unit_test(A3_10_a_hint_alone_is_no_hit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

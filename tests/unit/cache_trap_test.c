@@ -326,27 +326,6 @@ static void a_stale_probe_is_refused(void **state)
 	lab_close(&lab);
 }
 
-static void one_name_at_two_pages_is_the_callers_mistake_and_no_panic(void **state)
-{
-	static const struct lab_model model = { 4, 4, 0, { LAB_WINDOW(4, 9, 1) } };
-	struct lab_step               step = lab_tokens(8);
-	struct lab_request            request;
-	struct lab                    lab;
-
-	(void)state;
-	lab_open(&lab, &model);
-	lab_fill(&lab, DEVICE, 0, "..x");
-	lab.hashes[0] = lab.hashes[2];
-	lab_claim(&lab, &request, 1, 0);
-	assert_int_equal(lab.probe.device_tokens, 4);
-	lab_admit(&lab, &request, &step);
-	/* 2 blocks, where 1 is free and slot 0, which bears page 2's name, slides out. */
-	lab_complete(&lab, &step, 3, 1, CELL_CHUNK, 12);
-	lab_admit(&lab, &request, &step);
-	lab_free(&lab, &request);
-	lab_close(&lab);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -361,7 +340,6 @@ int main(void)
 		cmocka_unit_test(blocks_follow_the_order_of_release),
 		cmocka_unit_test(a_refused_admission_leaves_the_probe_as_it_was),
 		cmocka_unit_test(a_stale_probe_is_refused),
-		cmocka_unit_test(one_name_at_two_pages_is_the_callers_mistake_and_no_panic),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
