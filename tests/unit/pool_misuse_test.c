@@ -2,7 +2,7 @@
 /*
  * What a pool refuses, what it does when memory runs out, and which mistakes of ours it sees.
  *
- * Groups are called after their packings.
+ * Groups are called after their basin_packings.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -13,13 +13,9 @@
 
 #include <cmocka.h>
 
-#include "base/err.h"
+#include "basin.h"
 #include "death.h"
 #include "pool/state.h"
-
-enum { ONE, TWO, THREE, EIGHT, GROUPS };
-
-static const uint32_t packings[GROUPS] = { 1, 2, 3, 8 };
 
 /* --- what is refused -------------------------------------------------------------------------- */
 
@@ -43,13 +39,13 @@ static void a_refusal_names_group_and_field(void **state)
 	const uint32_t largest[] = { 1, UINT32_MAX };
 
 	(void)state;
-	assert_refused(0, packings, GROUPS, "parent_count: 0 ");
-	assert_refused(8, packings, 0, "group_count: 0 ");
+	assert_refused(0, basin_packings, GROUPS, "parent_count: 0 ");
+	assert_refused(8, basin_packings, 0, "group_count: 0 ");
 	assert_refused(8, hollow, 3, "group 2: packing: 0 ");
 	/* 2^20 parents of 2,048 blocks: the last is number 2^31, one more than 32 bits with a sign say. */
 	assert_refused(1u << 20, large, 3, "group 1: packing: 2048 ");
 	assert_refused(1, largest, 2, "group 1: packing: 4294967295 ");
-	assert_refused(UINT32_MAX, packings, GROUPS, "group 0: packing: 1 ");
+	assert_refused(UINT32_MAX, basin_packings, GROUPS, "group 0: packing: 1 ");
 }
 
 /* --- memory that runs out --------------------------------------------------------------------- */
@@ -92,7 +88,7 @@ static void an_open_without_memory_leaves_nothing(void **state)
 	for (granted = 0; rc < 0; granted++) {
 		assert_null(pool);
 		allocations_left = granted;
-		rc = pool_open(100, packings, GROUPS, &pool, &err);
+		rc = pool_open(100, basin_packings, GROUPS, &pool, &err);
 		allocations_left = UINT32_MAX;
 		if (rc < 0) {
 			assert_int_equal(rc, -ENOMEM);
@@ -301,7 +297,7 @@ static void mistakes_are_panics(void **state)
 	size_t       i;
 
 	(void)state;
-	assert_int_equal(pool_open(PARENTS, packings, GROUPS, &pool, NULL), 0);
+	assert_int_equal(pool_open(PARENTS, basin_packings, GROUPS, &pool, NULL), 0);
 	assert_true(pool_acquire(pool, TWO, 2, blocks));
 	for (i = 0; i < ARRAY_COUNT(mistakes); i++) {
 		if (!death_panics(mistakes[i], pool, NULL, 0))
