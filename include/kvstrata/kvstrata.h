@@ -40,7 +40,10 @@ extern "C" {
 	X(KVS_E_QUARANTINE, -2006, "bytes of an operation are quarantined; a restart is required") \
 	X(KVS_E_BUSY, -2007, "the object is in use by somebody else") \
 	X(KVS_E_UNSUPPORTED, -2008, "this build or this machine cannot do that") \
-	X(KVS_E_HEALTH, -2009, "the store is in cooldown after an outage")
+	X(KVS_E_HEALTH, -2009, "the store is in cooldown after an outage") \
+	X(KVS_E_MISSING, -2010, "no object has this key") \
+	X(KVS_E_EXISTS, -2011, "an object has this key already") \
+	X(KVS_E_LOCKED, -2012, "the object is locked")
 
 enum kvs_code {
 #define KVS_CODE(name, value, text) name = (value),
