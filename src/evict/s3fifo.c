@@ -26,15 +26,16 @@ static uint32_t at_least_one(uint32_t count)
 	return count ? count : 1;
 }
 
-static uint32_t small_target(const struct evict *evict)
+/* The small queue's share of so many slots. */
+static uint32_t small_share(uint32_t count)
 {
-	return at_least_one(evict->capacity / 10);
+	return at_least_one(count / 10);
 }
 
 static int prepare(struct evict *evict)
 {
 	/* As many names as the main queue has slots. */
-	const uint32_t name_count = at_least_one(evict->capacity - small_target(evict));
+	const uint32_t name_count = at_least_one(evict->capacity - small_share(evict->capacity));
 
 	evict->hashes = malloc(evict->capacity * sizeof(*evict->hashes));
 	return evict->hashes ? ghost_open(&evict->ghost, name_count) : -ENOMEM;
@@ -98,11 +99,15 @@ static uint32_t victim_main(struct evict *evict, evict_may *may, void *ctx)
 	return SLOT_NONE;
 }
 
+/*
+ * The share is one of what is there, not of the capacity: an owner asks for a victim when it has no room, and
+ * that may be long before it has no slot.
+ */
 static uint32_t victim(struct evict *evict, evict_may *may, void *ctx)
 {
 	uint32_t slot = SLOT_NONE;
 
-	if (evict->queues[QUEUE_SMALL].count >= small_target(evict))
+	if (evict->queues[QUEUE_SMALL].count >= small_share(evict->count))
 		slot = victim_small(evict, may, ctx);
 	if (slot == SLOT_NONE)
 		slot = victim_main(evict, may, ctx);

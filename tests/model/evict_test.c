@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Each policy against arrays: an order is a plain list, a move deletes and appends, a ghost is
- * searched from end to end.  Twenty slots make a small queue of two and a ghost of eighteen names.
+ * searched from end to end.  Twenty slots make a ghost of eighteen names.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,6 @@
 #include "prop.h"
 
 #define SLOTS 20u
-#define SMALL 2u
 #define GHOST 18u
 #define NAMES 48u /* few enough that names come back while remembered, and after */
 
@@ -169,13 +168,21 @@ static uint32_t main_victim(struct world *w, uint32_t pins)
 	return SLOT_NONE;
 }
 
+/* A tenth, and one at the least. */
+static bool has_its_share(const struct world *w)
+{
+	const uint32_t small = w->queues[0].count;
+
+	return small >= 1 && small >= (small + w->queues[1].count) / 10;
+}
+
 static uint32_t model_victim(struct world *w, uint32_t pins)
 {
 	uint32_t slot = SLOT_NONE;
 
 	if (!is("s3fifo"))
 		return plain_victim(w, pins);
-	if (w->queues[0].count >= SMALL)
+	if (has_its_share(w))
 		slot = small_victim(w, pins);
 	if (slot == SLOT_NONE)
 		slot = main_victim(w, pins);

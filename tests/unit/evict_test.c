@@ -119,7 +119,7 @@ static void host_order_keeps_what_was_used(void **state)
 	evict_close(evict);
 }
 
-/* Capacity 10: the small queue's share is one slot, so it pays whenever it holds anything. */
+/* So few slots: the small queue's share is one, so it pays whenever it holds anything. */
 static void s3fifo_promotes_on_the_way_out(void **state)
 {
 	struct evict *evict = open_order("s3fifo", 10);
@@ -223,19 +223,35 @@ static void s3fifo_leaves_pinned_slots_alone(void **state)
 	evict_close(evict);
 }
 
-/* The main queue is pinned, and all that may go was used: it is promoted, and goes from there. */
-static void s3fifo_finds_the_one_that_it_promoted(void **state)
+/* An order whose owner ran out of bytes before it ran out of slots. */
+static void s3fifo_takes_the_share_of_what_is_there(void **state)
 {
-	static char   ab[] = "ab";
-	struct evict *evict = open_order("s3fifo", 100);
+	struct evict *evict = open_order("s3fifo", 1000);
 
 	(void)state;
 	insert(evict, "ab");
-	evict_victim(evict, NULL, NULL);
-	evict_victim(evict, NULL, NULL);
+	leave(evict, "ab");
 	insert(evict, "abc"); /* a and b come back, to the main queue */
-	touch(evict, "cc");
-	assert_int_equal(evict_victim(evict, not_in, ab), 2);
+	leave(evict, "cab");
+	evict_close(evict);
+}
+
+/*
+ * The small queue has less than its share, so that the main one pays, but that is pinned, and all that may go
+ * was used: it is promoted, and goes from there.
+ */
+static void s3fifo_finds_the_one_that_it_promoted(void **state)
+{
+	static char   first[] = "abcdefghijklmnopqrst";
+	struct evict *evict = open_order("s3fifo", 30);
+
+	(void)state;
+	insert(evict, first);
+	leave(evict, first);
+	insert(evict, first); /* they come back, to the main queue */
+	insert(evict, "u");
+	touch(evict, "uu");
+	assert_int_equal(evict_victim(evict, not_in, first), 'u' - 'a');
 	leave(evict, "ab");
 	evict_close(evict);
 }
@@ -375,6 +391,7 @@ int main(void)
 		cmocka_unit_test(s3fifo_forgets_what_its_owner_removed),
 		cmocka_unit_test(pinned_slots_keep_their_place),
 		cmocka_unit_test(s3fifo_leaves_pinned_slots_alone),
+		cmocka_unit_test(s3fifo_takes_the_share_of_what_is_there),
 		cmocka_unit_test(s3fifo_finds_the_one_that_it_promoted),
 		cmocka_unit_test(heat_counts_uses),
 		cmocka_unit_test(the_renewed_go_last),
