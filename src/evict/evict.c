@@ -51,11 +51,56 @@ int evict_known(const char *name, struct kvs_error *err)
 		       text_join(evict_names, " ", names, sizeof(names)));
 }
 
-int evict_open(const char *name, uint32_t capacity, struct evict **ret_evict, struct kvs_error *err)
+static size_t head_bytes(uint32_t part_count)
+{
+	return sizeof(struct evict) + part_count * sizeof(struct evict_part);
+}
+
+static void init_queues(struct evict *evict)
+{
+	uint32_t part;
+	uint8_t  q;
+
+	for (part = 0; part < evict->part_count; part++) {
+		for (q = 0; q < EVICT_QUEUES; q++)
+			list_init(&evict->parts[part].queues[q]);
+	}
+}
+
+static int make_arrays(struct evict *evict)
+{
+	evict->links = malloc(evict->capacity * sizeof(*evict->links));
+	evict->notes = malloc(evict->capacity * sizeof(*evict->notes));
+	if (!evict->links || !evict->notes)
+		return -ENOMEM;
+	if (evict->part_count == 1)
+		return 0;
+	evict->parts_of = malloc(evict->capacity * sizeof(*evict->parts_of));
+	return evict->parts_of ? 0 : -ENOMEM;
+}
+
+/* NULL: no memory. */
+static struct evict *make(const struct evict_policy *policy, uint32_t capacity, uint32_t part_count)
+{
+	struct evict *const evict = calloc(1, head_bytes(part_count));
+
+	if (!evict)
+		return NULL;
+	evict->policy = policy;
+	evict->capacity = capacity;
+	evict->part_count = part_count;
+	init_queues(evict);
+	if (make_arrays(evict) == 0 && (!policy->prepare || policy->prepare(evict) == 0))
+		return evict;
+	evict_close(evict);
+	return NULL;
+}
+
+int evict_open_parts(const char *name, uint32_t capacity, uint32_t part_count,
+		     struct evict **ret_evict, struct kvs_error *err)
 {
 	const struct evict_policy *policy = policy_of(name);
 	struct evict              *evict;
-	uint8_t                    q;
 
 	if (!policy)
 		return evict_known(name, err);
@@ -63,24 +108,22 @@ int evict_open(const char *name, uint32_t capacity, struct evict **ret_evict, st
 		return err_set(err, KVS_E_INVALID, "capacity: %u blocks; use 1 to %u", capacity,
 			       EVICT_CAPACITY_MAX);
 	}
-	evict = calloc(1, sizeof(*evict));
-	if (!evict) {
-		return err_set(err, -ENOMEM, "capacity: no memory for the order of %u blocks",
-			       capacity);
+	if (part_count == 0 || part_count > EVICT_PARTS_MAX) {
+		return err_set(err, KVS_E_INVALID, "parts: %u; use 1 to %u", part_count,
+			       EVICT_PARTS_MAX);
 	}
-	evict->policy = policy;
-	evict->capacity = capacity;
-	for (q = 0; q < EVICT_QUEUES; q++)
-		list_init(&evict->queues[q]);
-	evict->links = malloc(capacity * sizeof(*evict->links));
-	evict->notes = malloc(capacity * sizeof(*evict->notes));
-	if (!evict->links || !evict->notes || (policy->prepare && policy->prepare(evict) < 0)) {
-		evict_close(evict);
+	evict = make(policy, capacity, part_count);
+	if (!evict) {
 		return err_set(err, -ENOMEM, "capacity: no memory for the order of %u blocks",
 			       capacity);
 	}
 	*ret_evict = evict;
 	return 0;
+}
+
+int evict_open(const char *name, uint32_t capacity, struct evict **ret_evict, struct kvs_error *err)
+{
+	return evict_open_parts(name, capacity, 1, ret_evict, err);
 }
 
 void evict_close(struct evict *evict)
@@ -89,6 +132,7 @@ void evict_close(struct evict *evict)
 		return;
 	ghost_close(&evict->ghost);
 	free(evict->hashes);
+	free(evict->parts_of);
 	free(evict->notes);
 	free(evict->links);
 	free(evict);
@@ -96,13 +140,17 @@ void evict_close(struct evict *evict)
 
 void evict_push(struct evict *evict, uint32_t slot, uint8_t queue)
 {
-	list_push_tail(&evict->queues[queue], evict->links, slot);
+	struct evict_part *const part = &evict->parts[evict_part_of(evict, slot)];
+
+	list_push_tail(&part->queues[queue], evict->links, slot);
 	evict->notes[slot].queue = queue;
 }
 
 void evict_unlink(struct evict *evict, uint32_t slot)
 {
-	list_remove(&evict->queues[evict->notes[slot].queue], evict->links, slot);
+	struct evict_part *const part = &evict->parts[evict_part_of(evict, slot)];
+
+	list_remove(&part->queues[evict->notes[slot].queue], evict->links, slot);
 }
 
 void evict_move(struct evict *evict, uint32_t slot, uint8_t queue)
@@ -111,11 +159,12 @@ void evict_move(struct evict *evict, uint32_t slot, uint8_t queue)
 	evict_push(evict, slot, queue);
 }
 
-uint32_t evict_first(struct evict *evict, uint8_t queue, evict_may *may, void *ctx)
+uint32_t evict_first(struct evict *evict, uint32_t part, uint8_t queue, evict_may *may, void *ctx)
 {
 	uint32_t slot;
 
-	for (slot = evict->queues[queue].head; slot != SLOT_NONE; slot = evict->links[slot].next) {
+	for (slot = evict->parts[part].queues[queue].head; slot != SLOT_NONE;
+	     slot = evict->links[slot].next) {
 		if (may && !may(ctx, slot))
 			continue;
 		evict_unlink(evict, slot);
@@ -142,9 +191,9 @@ void evict_line_touch(struct evict *evict, uint32_t slot)
 	evict_move(evict, slot, 0);
 }
 
-uint32_t evict_line_victim(struct evict *evict, evict_may *may, void *ctx)
+uint32_t evict_line_victim(struct evict *evict, uint32_t part, evict_may *may, void *ctx)
 {
-	return evict_first(evict, 0, may, ctx);
+	return evict_first(evict, part, 0, may, ctx);
 }
 
 /* Owners take the lowest free slot, so slots come into use in order and this loop runs once for each. */
@@ -156,14 +205,22 @@ static void make_known(struct evict *evict, uint32_t slot)
 	}
 }
 
-void evict_insert(struct evict *evict, uint32_t slot, uint64_t hash)
+void evict_insert_part(struct evict *evict, uint32_t part, uint32_t slot, uint64_t hash)
 {
+	KVS_ASSERT_CMP(part, <, evict->part_count);
 	KVS_ASSERT_CMP(slot, <, evict->capacity);
 	KVS_ASSERT(!evict_present(evict, slot));
 	make_known(evict, slot);
 	evict->notes[slot] = (struct evict_note){ 0 };
+	if (evict->parts_of)
+		evict->parts_of[slot] = (uint16_t)part;
 	evict->policy->insert(evict, slot, hash);
 	evict->count++;
+}
+
+void evict_insert(struct evict *evict, uint32_t slot, uint64_t hash)
+{
+	evict_insert_part(evict, 0, slot, hash);
 }
 
 void evict_touch(struct evict *evict, uint32_t slot)
@@ -209,15 +266,23 @@ void evict_settle(struct evict *evict, const uint32_t *slots, uint32_t count)
 		evict->policy->settle(evict, slots, count);
 }
 
-uint32_t evict_victim(struct evict *evict, evict_may *may, void *ctx)
+uint32_t evict_victim_part(struct evict *evict, uint32_t part, evict_may *may, void *ctx)
 {
-	const uint32_t slot = evict->policy->victim(evict, may, ctx);
+	uint32_t slot;
 
+	KVS_ASSERT_CMP(part, <, evict->part_count);
+	slot = evict->policy->victim(evict, part, may, ctx);
 	if (slot != SLOT_NONE) {
 		KVS_ASSERT(!evict_present(evict, slot));
+		KVS_ASSERT_CMP(evict_part_of(evict, slot), ==, part);
 		evict->count--;
 	}
 	return slot;
+}
+
+uint32_t evict_victim(struct evict *evict, evict_may *may, void *ctx)
+{
+	return evict_victim_part(evict, 0, may, ctx);
 }
 
 bool evict_present(const struct evict *evict, uint32_t slot)
@@ -230,30 +295,55 @@ uint32_t evict_count(const struct evict *evict)
 	return evict->count;
 }
 
+uint32_t evict_part_count(const struct evict *evict, uint32_t part)
+{
+	uint32_t count = 0;
+	uint8_t  q;
+
+	KVS_ASSERT_CMP(part, <, evict->part_count);
+	for (q = 0; q < EVICT_QUEUES; q++)
+		count += evict->parts[part].queues[q].count;
+	return count;
+}
+
 size_t evict_bytes(const struct evict *evict)
 {
 	const size_t slot_bytes = sizeof(*evict->links) + sizeof(*evict->notes) +
+				  (evict->parts_of ? sizeof(*evict->parts_of) : 0) +
 				  (evict->hashes ? sizeof(*evict->hashes) : 0);
 
-	return sizeof(*evict) + evict->capacity * slot_bytes + ghost_bytes(&evict->ghost);
+	return head_bytes(evict->part_count) + evict->capacity * slot_bytes +
+	       ghost_bytes(&evict->ghost);
 }
 
-void evict_audit(const struct evict *evict)
+/* How many slots the part has. */
+static uint32_t audit_part(const struct evict *evict, uint32_t part)
 {
-	uint32_t in_queues = 0, linked = 0;
 	uint32_t slot;
 	uint8_t  q;
 
 	for (q = 0; q < EVICT_QUEUES; q++) {
-		list_audit(&evict->queues[q], evict->links, evict->known);
-		in_queues += evict->queues[q].count;
-		for (slot = evict->queues[q].head; slot != SLOT_NONE;
-		     slot = evict->links[slot].next)
+		const struct list *const queue = &evict->parts[part].queues[q];
+
+		list_audit(queue, evict->links, evict->known);
+		for (slot = queue->head; slot != SLOT_NONE; slot = evict->links[slot].next) {
+			KVS_ASSERT_CMP(evict_part_of(evict, slot), ==, part);
 			KVS_ASSERT_CMP(evict->notes[slot].queue, ==, q);
+		}
 	}
+	return evict_part_count(evict, part);
+}
+
+void evict_audit(const struct evict *evict)
+{
+	uint32_t in_parts = 0, linked = 0;
+	uint32_t part, slot;
+
+	for (part = 0; part < evict->part_count; part++)
+		in_parts += audit_part(evict, part);
 	for (slot = 0; slot < evict->known; slot++)
 		linked += list_is_linked(evict->links, slot);
-	KVS_ASSERT_CMP(in_queues, ==, evict->count);
+	KVS_ASSERT_CMP(in_parts, ==, evict->count);
 	KVS_ASSERT_CMP(linked, ==, evict->count);
 	ghost_audit(&evict->ghost);
 }

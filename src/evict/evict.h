@@ -14,6 +14,11 @@
  *               early
  *   host-order  never used since insertion goes before used, each by recency
  *
+ * Parts    An order may have parts, one a tenant: each is an order of its own over the slots that were
+ *          inserted into it.  They share slot numbers, so that a part costs under 100 bytes whatever
+ *          the capacity, and the ghost: equal hashes are one name, whichever part they come from.
+ *          What names no part speaks of part 0, the only one of most orders, or of a slot, which
+ *          knows its own.
  * Cost     O(1) an insert, use, removal; a victim is O(1) plus the slots that `may` refuses.
  * Limits   slot numbers below capacity; nothing allocates after open, but memory is touched only as
  *          slots come into use: number them from 0.
@@ -35,6 +40,9 @@ struct evict;
 /* A slot number plus one fits into 32 bits, with room to double. */
 #define EVICT_CAPACITY_MAX (UINT32_C(1) << 31)
 
+/* Where there are several, two bytes a slot say which part has it. */
+#define EVICT_PARTS_MAX (UINT32_C(1) << 16)
+
 /* Names in the order above, NULL-terminated: the choices of every option that takes a policy. */
 extern const char *const evict_names[];
 
@@ -51,8 +59,13 @@ int  evict_open(const char *name, uint32_t capacity, struct evict **ret_evict,
 		struct kvs_error *err);
 void evict_close(struct evict *evict); /* accepts NULL */
 
+/* The same with part_count parts; also KVS_E_INVALID for 0 of them or more than EVICT_PARTS_MAX. */
+int evict_open_parts(const char *name, uint32_t capacity, uint32_t part_count,
+		     struct evict **ret_evict, struct kvs_error *err);
+
 /* slot must be absent.  hash names its content: s3fifo remembers it after eviction; the others ignore it. */
 void evict_insert(struct evict *evict, uint32_t slot, uint64_t hash);
+void evict_insert_part(struct evict *evict, uint32_t part, uint32_t slot, uint64_t hash);
 /* A use of a present slot. */
 void evict_touch(struct evict *evict, uint32_t slot);
 /* slot leaves for a reason of its owner's: it is not remembered. */
@@ -68,7 +81,10 @@ void evict_renew(struct evict *evict, uint32_t slot);
 /* It goes with its group, remembered as evict_victim() would have. */
 void evict_expel(struct evict *evict, uint32_t slot);
 
-/* A request has used or inserted these slots, prefix first; absent ones are skipped.  Only lru-leaf acts. */
+/*
+ * A request has used or inserted these slots, prefix first; absent ones are skipped.  Only lru-leaf acts, in
+ * the part of each.
+ */
 void evict_settle(struct evict *evict, const uint32_t *slots, uint32_t count);
 
 typedef bool evict_may(void *ctx, uint32_t slot);
@@ -76,13 +92,15 @@ typedef bool evict_may(void *ctx, uint32_t slot);
 /**
  * Take out the slot that goes next; it is absent afterwards (s3fifo remembers a one-time visitor).
  *
- * may, when not NULL, refuses slots that are pinned; they keep their place.  SLOT_NONE when no slot
- * may go.
+ * may, when not NULL, refuses slots that are pinned; they keep their place.  It is asked while the
+ * order is walked, and calls nothing of it.  SLOT_NONE when no slot may go.
  */
 uint32_t evict_victim(struct evict *evict, evict_may *may, void *ctx);
+uint32_t evict_victim_part(struct evict *evict, uint32_t part, evict_may *may, void *ctx);
 
 bool     evict_present(const struct evict *evict, uint32_t slot);
-uint32_t evict_count(const struct evict *evict);
+uint32_t evict_count(const struct evict *evict); /* of all parts */
+uint32_t evict_part_count(const struct evict *evict, uint32_t part);
 size_t   evict_bytes(const struct evict *evict); /* memory in use, the struct included */
 void     evict_audit(const struct evict *evict);
 

@@ -19,11 +19,11 @@ static void touch(struct evict *evict, uint32_t slot)
 	evict_move(evict, slot, QUEUE_USED);
 }
 
-static uint32_t victim(struct evict *evict, evict_may *may, void *ctx)
+static uint32_t victim(struct evict *evict, uint32_t part, evict_may *may, void *ctx)
 {
-	const uint32_t slot = evict_first(evict, QUEUE_UNUSED, may, ctx);
+	const uint32_t slot = evict_first(evict, part, QUEUE_UNUSED, may, ctx);
 
-	return slot == SLOT_NONE ? evict_first(evict, QUEUE_USED, may, ctx) : slot;
+	return slot == SLOT_NONE ? evict_first(evict, part, QUEUE_USED, may, ctx) : slot;
 }
 
 const struct evict_policy evict_host_order = { .insert = insert, .touch = touch, .victim = victim };

@@ -34,7 +34,7 @@ static uint32_t small_share(uint32_t count)
 
 static int prepare(struct evict *evict)
 {
-	/* As many names as the main queue has slots. */
+	/* As many names as the main queues have slots. */
 	const uint32_t name_count = at_least_one(evict->capacity - small_share(evict->capacity));
 
 	evict->hashes = malloc(evict->capacity * sizeof(*evict->hashes));
@@ -59,11 +59,11 @@ static void expel(struct evict *evict, uint32_t slot)
 		ghost_add(&evict->ghost, evict->hashes[slot]);
 }
 
-static uint32_t victim_small(struct evict *evict, evict_may *may, void *ctx)
+static uint32_t victim_small(struct evict *evict, uint32_t part, evict_may *may, void *ctx)
 {
 	uint32_t slot, next;
 
-	for (slot = evict->queues[QUEUE_SMALL].head; slot != SLOT_NONE; slot = next) {
+	for (slot = evict->parts[part].queues[QUEUE_SMALL].head; slot != SLOT_NONE; slot = next) {
 		next = evict->links[slot].next;
 		if (may && !may(ctx, slot))
 			continue;
@@ -79,11 +79,11 @@ static uint32_t victim_small(struct evict *evict, evict_may *may, void *ctx)
 }
 
 /* A slot sent to the tail is met again by the same walk, one use poorer, so the walk ends. */
-static uint32_t victim_main(struct evict *evict, evict_may *may, void *ctx)
+static uint32_t victim_main(struct evict *evict, uint32_t part, evict_may *may, void *ctx)
 {
 	uint32_t slot, next;
 
-	for (slot = evict->queues[QUEUE_MAIN].head; slot != SLOT_NONE; slot = next) {
+	for (slot = evict->parts[part].queues[QUEUE_MAIN].head; slot != SLOT_NONE; slot = next) {
 		if (may && !may(ctx, slot)) {
 			next = evict->links[slot].next;
 			continue;
@@ -103,19 +103,20 @@ static uint32_t victim_main(struct evict *evict, evict_may *may, void *ctx)
  * The share is one of what is there, not of the capacity: an owner asks for a victim when it has no room, and
  * that may be long before it has no slot.
  */
-static uint32_t victim(struct evict *evict, evict_may *may, void *ctx)
+static uint32_t victim(struct evict *evict, uint32_t part, evict_may *may, void *ctx)
 {
-	uint32_t slot = SLOT_NONE;
+	const uint32_t small_count = evict->parts[part].queues[QUEUE_SMALL].count;
+	uint32_t       slot = SLOT_NONE;
 
-	if (evict->queues[QUEUE_SMALL].count >= small_share(evict->count))
-		slot = victim_small(evict, may, ctx);
+	if (small_count >= small_share(evict_part_count(evict, part)))
+		slot = victim_small(evict, part, may, ctx);
 	if (slot == SLOT_NONE)
-		slot = victim_main(evict, may, ctx);
+		slot = victim_main(evict, part, may, ctx);
 	/* The main queue is empty or pinned: the small one pays although it is below its share. */
 	if (slot == SLOT_NONE)
-		slot = victim_small(evict, may, ctx);
+		slot = victim_small(evict, part, may, ctx);
 	/* What it had to give was used, and went to the main queue just now. */
-	return slot == SLOT_NONE ? victim_main(evict, may, ctx) : slot;
+	return slot == SLOT_NONE ? victim_main(evict, part, may, ctx) : slot;
 }
 
 const struct evict_policy evict_s3fifo = {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Each policy against arrays: an order is a plain list, a move deletes and appends, a ghost is
- * searched from end to end.  Twenty slots make a ghost of eighteen names.
+ * searched from end to end.  Twenty slots make a ghost of eighteen names.  An order of several parts
+ * is a model of as many orders, with the one ghost.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,6 +18,7 @@
 #include "prop.h"
 
 #define SLOTS 20u
+#define PARTS 3u
 #define GHOST 18u
 #define NAMES 48u /* few enough that names come back while remembered, and after */
 
@@ -25,17 +27,23 @@ struct queue {
 	uint32_t count;
 };
 
+struct part {
+	struct queue queues[2]; /* unused or small or the only one; used or main */
+};
+
 struct world {
 	struct evict *evict;
-	struct queue  queues[2]; /* unused or small or the only one; used or main */
+	struct part   parts[PARTS];
 	bool          present[SLOTS];
+	uint32_t      part_of[SLOTS];
 	uint32_t      uses[SLOTS];
 	uint64_t      names[SLOTS];
 	uint64_t      ghost[GHOST]; /* newest first; 0: taken or never filled */
 };
 
-/* One property a policy; open() takes no argument. */
+/* One property a policy and number of parts; open() takes no argument. */
 static const char *policy;
+static uint32_t    part_count;
 
 static bool is(const char *name)
 {
@@ -57,11 +65,30 @@ static bool drop(struct queue *queue, uint32_t slot)
 	return false;
 }
 
+static void leave(struct world *w, uint32_t slot)
+{
+	drop(&w->parts[w->part_of[slot]].queues[0], slot);
+	drop(&w->parts[w->part_of[slot]].queues[1], slot);
+}
+
 static void append(struct world *w, uint32_t queue, uint32_t slot)
 {
-	drop(&w->queues[0], slot);
-	drop(&w->queues[1], slot);
-	w->queues[queue].slots[w->queues[queue].count++] = slot;
+	struct queue *const to = &w->parts[w->part_of[slot]].queues[queue];
+
+	leave(w, slot);
+	to->slots[to->count++] = slot;
+}
+
+static bool is_in(const struct world *w, uint32_t queue, uint32_t slot)
+{
+	const struct queue *const in = &w->parts[w->part_of[slot]].queues[queue];
+	uint32_t                  i;
+
+	for (i = 0; i < in->count; i++) {
+		if (in->slots[i] == slot)
+			return true;
+	}
+	return false;
 }
 
 static bool ghost_takes(struct world *w, uint64_t name)
@@ -84,9 +111,10 @@ static void ghost_remembers(struct world *w, uint64_t name)
 	w->ghost[0] = name;
 }
 
-static void model_insert(struct world *w, uint32_t slot, uint64_t name)
+static void model_insert(struct world *w, uint32_t part, uint32_t slot, uint64_t name)
 {
 	w->present[slot] = true;
+	w->part_of[slot] = part;
 	w->uses[slot] = 0;
 	w->names[slot] = name;
 	append(w, is("s3fifo") && ghost_takes(w, name), slot);
@@ -114,22 +142,22 @@ static bool is_pinned(uint32_t pins, uint32_t slot)
 	return pins >> slot & 1;
 }
 
-static uint32_t plain_victim(struct world *w, uint32_t pins)
+static uint32_t plain_victim(const struct part *part, uint32_t pins)
 {
 	uint32_t q, i;
 
 	for (q = 0; q < 2; q++) {
-		for (i = 0; i < w->queues[q].count; i++) {
-			if (!is_pinned(pins, w->queues[q].slots[i]))
-				return w->queues[q].slots[i];
+		for (i = 0; i < part->queues[q].count; i++) {
+			if (!is_pinned(pins, part->queues[q].slots[i]))
+				return part->queues[q].slots[i];
 		}
 	}
 	return SLOT_NONE;
 }
 
-static uint32_t small_victim(struct world *w, uint32_t pins)
+static uint32_t small_victim(struct world *w, const struct part *part, uint32_t pins)
 {
-	const struct queue before = w->queues[0];
+	const struct queue before = part->queues[0];
 	uint32_t           i;
 
 	for (i = 0; i < before.count; i++) {
@@ -148,10 +176,10 @@ static uint32_t small_victim(struct world *w, uint32_t pins)
 }
 
 /* Each round over the main queue sends who has uses left to the end, one poorer; the fourth finds none. */
-static uint32_t main_victim(struct world *w, uint32_t pins)
+static uint32_t main_victim(struct world *w, const struct part *part, uint32_t pins)
 {
-	struct queue *queue = &w->queues[1];
-	uint32_t      i = 0;
+	const struct queue *queue = &part->queues[1];
+	uint32_t            i = 0;
 
 	while (i < queue->count) {
 		const uint32_t slot = queue->slots[i];
@@ -168,36 +196,46 @@ static uint32_t main_victim(struct world *w, uint32_t pins)
 	return SLOT_NONE;
 }
 
-/* A tenth, and one at the least. */
-static bool has_its_share(const struct world *w)
+static uint32_t count_of(const struct part *part)
 {
-	const uint32_t small = w->queues[0].count;
-
-	return small >= 1 && small >= (small + w->queues[1].count) / 10;
+	return part->queues[0].count + part->queues[1].count;
 }
 
-static uint32_t model_victim(struct world *w, uint32_t pins)
+/* A tenth, and one at the least. */
+static bool has_its_share(const struct part *part)
+{
+	const uint32_t small = part->queues[0].count;
+
+	return small >= 1 && small >= count_of(part) / 10;
+}
+
+static uint32_t s3fifo_victim(struct world *w, const struct part *part, uint32_t pins)
 {
 	uint32_t slot = SLOT_NONE;
 
-	if (!is("s3fifo"))
-		return plain_victim(w, pins);
-	if (has_its_share(w))
-		slot = small_victim(w, pins);
+	if (has_its_share(part))
+		slot = small_victim(w, part, pins);
 	if (slot == SLOT_NONE)
-		slot = main_victim(w, pins);
+		slot = main_victim(w, part, pins);
 	if (slot == SLOT_NONE)
-		slot = small_victim(w, pins);
-	return slot == SLOT_NONE ? main_victim(w, pins) : slot;
+		slot = small_victim(w, part, pins);
+	return slot == SLOT_NONE ? main_victim(w, part, pins) : slot;
+}
+
+static uint32_t model_victim(struct world *w, uint32_t part, uint32_t pins)
+{
+	if (is("s3fifo"))
+		return s3fifo_victim(w, &w->parts[part], pins);
+	return plain_victim(&w->parts[part], pins);
 }
 
 /* Whatever the policy: who counts on a victim that may go must get one. */
-static bool any_may_go(const struct world *w, uint32_t pins)
+static bool any_may_go(const struct world *w, uint32_t part, uint32_t pins)
 {
 	uint32_t slot;
 
 	for (slot = 0; slot < SLOTS; slot++) {
-		if (w->present[slot] && !is_pinned(pins, slot))
+		if (w->present[slot] && w->part_of[slot] == part && !is_pinned(pins, slot))
 			return true;
 	}
 	return false;
@@ -205,8 +243,7 @@ static bool any_may_go(const struct world *w, uint32_t pins)
 
 static void model_remove(struct world *w, uint32_t slot)
 {
-	drop(&w->queues[0], slot);
-	drop(&w->queues[1], slot);
+	leave(w, slot);
 	w->present[slot] = false;
 }
 
@@ -215,11 +252,13 @@ static bool may_go(void *ctx, uint32_t slot)
 	return !is_pinned(*(uint32_t *)ctx, slot);
 }
 
-static bool take_victim(struct world *w, uint32_t pins)
+static bool take_victim(struct world *w, uint32_t part, uint32_t pins)
 {
-	const bool     any = any_may_go(w, pins);
-	const uint32_t expected = model_victim(w, pins);
-	const uint32_t slot = evict_victim(w->evict, pins ? may_go : NULL, &pins);
+	evict_may *const may = pins ? may_go : NULL;
+	const bool       any = any_may_go(w, part, pins);
+	const uint32_t   expected = model_victim(w, part, pins);
+	const uint32_t   slot = part_count == 1 ? evict_victim(w->evict, may, &pins)
+						: evict_victim_part(w->evict, part, may, &pins);
 
 	KVS_ASSERT_CMP(slot, ==, expected);
 	KVS_ASSERT_CMP(slot != SLOT_NONE, ==, any);
@@ -237,25 +276,15 @@ static uint32_t model_heat(const struct world *w, uint32_t slot)
 /* Behind all others of its queue, as one that was never used; s3fifo has only one for those. */
 static void model_renew(struct world *w, uint32_t slot)
 {
-	uint32_t queue = 0, i;
-
-	for (i = 0; i < w->queues[1].count; i++) {
-		if (w->queues[1].slots[i] == slot)
-			queue = 1;
-	}
 	w->uses[slot] = 0;
-	append(w, is("s3fifo") ? 1 : queue, slot);
+	append(w, is("s3fifo") || is_in(w, 1, slot), slot);
 }
 
 /* Remembered as a victim is: only what leaves the small queue. */
 static void model_expel(struct world *w, uint32_t slot)
 {
-	uint32_t i;
-
-	for (i = 0; i < w->queues[0].count && is("s3fifo"); i++) {
-		if (w->queues[0].slots[i] == slot)
-			ghost_remembers(w, w->names[slot]);
-	}
+	if (is("s3fifo") && is_in(w, 0, slot))
+		ghost_remembers(w, w->names[slot]);
 	model_remove(w, slot);
 }
 
@@ -301,10 +330,25 @@ static void step_present(struct world *w, uint32_t kind, uint32_t slot)
 	}
 }
 
+static void insert(struct world *w, uint32_t part, uint32_t slot, uint64_t name)
+{
+	if (part_count == 1)
+		evict_insert(w->evict, slot, name);
+	else
+		evict_insert_part(w->evict, part, slot, name);
+	model_insert(w, part, slot, name);
+}
+
 static void compare(struct world *w, uint32_t slot)
 {
+	uint32_t count = 0, part;
+
 	evict_audit(w->evict);
-	KVS_ASSERT_CMP(evict_count(w->evict), ==, w->queues[0].count + w->queues[1].count);
+	for (part = 0; part < part_count; part++) {
+		KVS_ASSERT_CMP(evict_part_count(w->evict, part), ==, count_of(&w->parts[part]));
+		count += count_of(&w->parts[part]);
+	}
+	KVS_ASSERT_CMP(evict_count(w->evict), ==, count);
 	KVS_ASSERT_CMP(evict_present(w->evict, slot), ==, w->present[slot]);
 	if (w->present[slot])
 		KVS_ASSERT_CMP(evict_heat(w->evict, slot), ==, model_heat(w, slot));
@@ -315,18 +359,18 @@ static void step(void *world, const struct prop_op *op)
 	struct world  *w = world;
 	const uint32_t slot = op->arg[0] % SLOTS;
 	const uint64_t name = 1 + op->arg[1] % NAMES;
+	const uint32_t part = op->arg[1] / NAMES % part_count;
 
 	if (w->present[slot]) {
 		step_present(w, op->kind, slot);
 	} else if (op->kind == INSERT) {
-		evict_insert(w->evict, slot, name);
-		model_insert(w, slot, name);
+		insert(w, part, slot, name);
 	}
 	if (op->kind == SETTLE)
 		settle_some(w, op->arg[0]);
 	if (op->kind == VICTIM)
-		take_victim(w, op->arg[1] % 2 ? op->arg[0] : 0);
-	while (op->kind == DRAIN && take_victim(w, 0))
+		take_victim(w, part, op->arg[1] % 2 ? op->arg[0] : 0);
+	while (op->kind == DRAIN && take_victim(w, part, 0))
 		continue;
 	compare(w, slot);
 }
@@ -335,7 +379,7 @@ static void *open_world(void)
 {
 	struct world *w = calloc(1, sizeof(*w));
 
-	KVS_ASSERT(w && evict_open(policy, SLOTS, &w->evict, NULL) == 0);
+	KVS_ASSERT(w && evict_open_parts(policy, SLOTS, part_count, &w->evict, NULL) == 0);
 	return w;
 }
 
@@ -345,7 +389,7 @@ static void close_world(void *world)
 	free(world);
 }
 
-static void every_policy_equals_its_model(void **state)
+static void run_all(uint32_t parts)
 {
 	struct prop prop = { .kinds = kinds,
 			     .kind_count = ARRAY_COUNT(kinds),
@@ -356,16 +400,31 @@ static void every_policy_equals_its_model(void **state)
 			     .close = close_world };
 	size_t      i;
 
-	(void)state;
+	part_count = parts;
 	for (i = 0; evict_names[i]; i++) {
 		prop.name = policy = evict_names[i];
 		assert_true(prop_run(&prop));
 	}
 }
 
+static void every_policy_equals_its_model(void **state)
+{
+	(void)state;
+	run_all(1);
+}
+
+static void every_policy_equals_a_model_for_each_part(void **state)
+{
+	(void)state;
+	run_all(PARTS);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(every_policy_equals_its_model) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_policy_equals_its_model),
+		cmocka_unit_test(every_policy_equals_a_model_for_each_part),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
