@@ -76,7 +76,11 @@ void evict_remove(struct evict *evict, uint32_t slot);
  * it was inserted or renewed, up to a few times, and 0 where the policy does not care.
  */
 uint32_t evict_heat(const struct evict *evict, uint32_t slot);
-/* It was used enough to begin again behind all others. */
+/*
+ * It was used enough, or is in use now, and begins again behind all others: at the tail of its part's queue
+ * of those that were used, where the policy has one.  An owner renews what its `may` refused, after the call,
+ * and the next one comes to others first.
+ */
 void evict_renew(struct evict *evict, uint32_t slot);
 /* It goes with its group, remembered as evict_victim() would have. */
 void evict_expel(struct evict *evict, uint32_t slot);

@@ -19,6 +19,12 @@ static void touch(struct evict *evict, uint32_t slot)
 	evict_move(evict, slot, QUEUE_USED);
 }
 
+/* Whoever is worth another round goes with those that were used, or it would be the first again. */
+static void renew(struct evict *evict, uint32_t slot)
+{
+	evict_move(evict, slot, QUEUE_USED);
+}
+
 static uint32_t victim(struct evict *evict, uint32_t part, evict_may *may, void *ctx)
 {
 	const uint32_t slot = evict_first(evict, part, QUEUE_UNUSED, may, ctx);
@@ -26,4 +32,6 @@ static uint32_t victim(struct evict *evict, uint32_t part, evict_may *may, void 
 	return slot == SLOT_NONE ? evict_first(evict, part, QUEUE_USED, may, ctx) : slot;
 }
 
-const struct evict_policy evict_host_order = { .insert = insert, .touch = touch, .victim = victim };
+const struct evict_policy evict_host_order = {
+	.insert = insert, .touch = touch, .victim = victim, .renew = renew
+};

@@ -273,11 +273,11 @@ static uint32_t model_heat(const struct world *w, uint32_t slot)
 	return is("fifo") ? 0 : w->uses[slot];
 }
 
-/* Behind all others of its queue, as one that was never used; s3fifo has only one for those. */
+/* Behind all others, as one that was never used since. */
 static void model_renew(struct world *w, uint32_t slot)
 {
 	w->uses[slot] = 0;
-	append(w, is("s3fifo") || is_in(w, 1, slot), slot);
+	append(w, is("s3fifo") || is("host-order"), slot);
 }
 
 /* Remembered as a victim is: only what leaves the small queue. */

@@ -302,13 +302,13 @@ static void the_renewed_go_last(void **state)
 		leave(evict, "bcda");
 		evict_close(evict);
 	}
-	/* Among those that were used it stays with them. */
+	/* Behind those that were used, or it would be the next again. */
 	evict = open_order("host-order", 4);
 	insert(evict, "abcd");
 	touch(evict, "ab");
 	evict_renew(evict, 0);
 	evict_renew(evict, 2);
-	leave(evict, "dcba");
+	leave(evict, "dbac");
 	evict_close(evict);
 	/* It has shown what the main queue asks for: the small one pays first. */
 	evict = open_order("s3fifo", 10);
@@ -317,6 +317,54 @@ static void the_renewed_go_last(void **state)
 	evict_renew(evict, 1);
 	leave(evict, "cdab");
 	evict_close(evict);
+}
+
+struct met {
+	const char *locked;
+	char        letters[16];
+	size_t      count;
+};
+
+static bool refuse_locked(void *ctx, uint32_t slot)
+{
+	struct met *const met = ctx;
+	const char        letter = (char)('a' + slot);
+
+	if (!strchr(met->locked, letter))
+		return true;
+	met->letters[met->count++] = letter;
+	return false;
+}
+
+/* What an owner with locks does: each locked slot is met once, and whoever may go is found at once. */
+static void the_locked_are_met_once_when_they_are_renewed(void **state)
+{
+	size_t i, calls, renewed;
+
+	(void)state;
+	for (i = 0; evict_names[i]; i++) {
+		struct evict *evict = NULL;
+		struct met    met = { .locked = "abe" };
+
+		assert_int_equal(evict_open_parts(evict_names[i], 10, 2, &evict, NULL), 0);
+		evict_insert_part(evict, 0, 9, 9);
+		for (calls = 0; calls < 8; calls++)
+			evict_insert_part(evict, 1, (uint32_t)calls, calls);
+		touch(evict, "efg");
+		for (calls = 0, renewed = 0; calls < 5; calls++) {
+			assert_int_not_equal(evict_victim_part(evict, 1, refuse_locked, &met),
+					     SLOT_NONE);
+			for (; renewed < met.count; renewed++)
+				evict_renew(evict, (uint32_t)(met.letters[renewed] - 'a'));
+			evict_audit(evict);
+		}
+		assert_in_range(met.count, 1, 3);
+		assert_int_equal(evict_part_count(evict, 1), 3);
+		assert_int_equal(evict_part_count(evict, 0), 1);
+		met.count = 0;
+		assert_int_equal(evict_victim_part(evict, 1, refuse_locked, &met), SLOT_NONE);
+		evict_close(evict);
+	}
 }
 
 /* As a victim would be: a one-time visitor comes back to the main queue, an old hand does not. */
@@ -511,6 +559,7 @@ int main(void)
 		cmocka_unit_test(s3fifo_finds_the_one_that_it_promoted),
 		cmocka_unit_test(heat_counts_uses),
 		cmocka_unit_test(the_renewed_go_last),
+		cmocka_unit_test(the_locked_are_met_once_when_they_are_renewed),
 		cmocka_unit_test(s3fifo_remembers_the_expelled),
 		cmocka_unit_test(each_part_gives_its_own),
 		cmocka_unit_test(what_names_a_slot_acts_in_its_part),
