@@ -15,7 +15,8 @@
 	X("fifo", evict_fifo) \
 	X("lru-leaf", evict_lru_leaf) \
 	X("s3fifo", evict_s3fifo) \
-	X("host-order", evict_host_order)
+	X("host-order", evict_host_order) \
+	X("arc", evict_arc)
 
 const char *const evict_names[] = {
 #define NAME(name, policy) name,
@@ -130,6 +131,7 @@ void evict_close(struct evict *evict)
 {
 	if (!evict)
 		return;
+	names_close(&evict->names);
 	ghost_close(&evict->ghost);
 	free(evict->hashes);
 	free(evict->parts_of);
@@ -313,7 +315,7 @@ size_t evict_bytes(const struct evict *evict)
 				  (evict->hashes ? sizeof(*evict->hashes) : 0);
 
 	return head_bytes(evict->part_count) + evict->capacity * slot_bytes +
-	       ghost_bytes(&evict->ghost);
+	       ghost_bytes(&evict->ghost) + names_bytes(&evict->names);
 }
 
 /* How many slots the part has. */
@@ -346,4 +348,6 @@ void evict_audit(const struct evict *evict)
 	KVS_ASSERT_CMP(in_parts, ==, evict->count);
 	KVS_ASSERT_CMP(linked, ==, evict->count);
 	ghost_audit(&evict->ghost);
+	if (evict->policy->audit)
+		evict->policy->audit(evict);
 }

@@ -13,12 +13,14 @@
  *   s3fifo      a small queue (a tenth), a main queue and a ghost of names: one-time visitors leave
  *               early
  *   host-order  never used since insertion goes before used, each by recency
+ *   arc         a queue of what was used once and one of what was used again, each with a ghost,
+ *               and a balance that follows from what comes back
  *
- * Parts    An order may have parts, one a tenant: each is an order of its own over the slots that were
- *          inserted into it.  They share slot numbers, so that a part costs under 100 bytes whatever
- *          the capacity, and the ghost: equal hashes are one name, whichever part they come from.
- *          What names no part speaks of part 0, the only one of most orders, or of a slot, which
- *          knows its own.
+ * Parts    An order may have parts, one a tenant: each is an order of its own over the slots that
+ *          were inserted into it.  They share slot numbers, so that a part costs under 100 bytes
+ *          whatever the capacity, and room for names: equal hashes are one name, whichever part
+ *          they come from.  A call that names no part speaks of part 0, the only one of most
+ *          orders, or of a slot, which knows its own.
  * Cost     O(1) an insert, use, removal; a victim is O(1) plus the slots that `may` refuses.
  * Limits   slot numbers below capacity; nothing allocates after open, but memory is touched only as
  *          slots come into use: number them from 0.
@@ -63,7 +65,10 @@ void evict_close(struct evict *evict); /* accepts NULL */
 int evict_open_parts(const char *name, uint32_t capacity, uint32_t part_count,
 		     struct evict **ret_evict, struct kvs_error *err);
 
-/* slot must be absent.  hash names its content: s3fifo remembers it after eviction; the others ignore it. */
+/*
+ * slot must be absent.  hash names its content: s3fifo and arc remember it after eviction, the
+ * others ignore it.
+ */
 void evict_insert(struct evict *evict, uint32_t slot, uint64_t hash);
 void evict_insert_part(struct evict *evict, uint32_t part, uint32_t slot, uint64_t hash);
 /* A use of a present slot. */
@@ -77,24 +82,25 @@ void evict_remove(struct evict *evict, uint32_t slot);
  */
 uint32_t evict_heat(const struct evict *evict, uint32_t slot);
 /*
- * It was used enough, or is in use now, and begins again behind all others: at the tail of its part's queue
- * of those that were used, where the policy has one.  An owner renews what its `may` refused, after the call,
- * and the next one comes to others first.
+ * It was used enough, or is in use now, and begins again behind all others: at the tail of its
+ * part's queue of those that were used, where the policy has one.  An owner renews what its `may`
+ * refused, after the call, and the next call comes to others first.
  */
 void evict_renew(struct evict *evict, uint32_t slot);
 /* It goes with its group, remembered as evict_victim() would have. */
 void evict_expel(struct evict *evict, uint32_t slot);
 
 /*
- * A request has used or inserted these slots, prefix first; absent ones are skipped.  Only lru-leaf acts, in
- * the part of each.
+ * A request has used or inserted these slots, prefix first; absent ones are skipped.  Only lru-leaf
+ * acts, in the part of each.
  */
 void evict_settle(struct evict *evict, const uint32_t *slots, uint32_t count);
 
 typedef bool evict_may(void *ctx, uint32_t slot);
 
 /**
- * Take out the slot that goes next; it is absent afterwards (s3fifo remembers a one-time visitor).
+ * Take out the slot that goes next; it is absent afterwards (s3fifo remembers a one-time visitor,
+ * arc everyone).
  *
  * may, when not NULL, refuses slots that are pinned; they keep their place.  It is asked while the
  * order is walked, and calls nothing of it.  SLOT_NONE when no slot may go.

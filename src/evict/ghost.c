@@ -41,29 +41,48 @@ static uint32_t *link_of(const struct ghost *ghost, uint64_t hash)
 	return link;
 }
 
+uint32_t ghost_find(const struct ghost *ghost, uint64_t hash)
+{
+	const uint32_t link = *link_of(ghost, hash);
+
+	return link ? link - 1 : SLOT_NONE;
+}
+
+void ghost_put(struct ghost *ghost, uint32_t cell, uint64_t hash, uint32_t mark)
+{
+	uint32_t *const head = &ghost->heads[(uint32_t)hash & ghost->mask];
+
+	KVS_ASSERT_CMP(ghost->cells[cell].mark, ==, 0);
+	KVS_ASSERT_CMP(mark, !=, 0);
+	ghost->cells[cell] = (struct ghost_cell){ .hash = hash, .next = *head, .mark = mark };
+	*head = cell + 1;
+}
+
+void ghost_drop(struct ghost *ghost, uint32_t cell)
+{
+	struct ghost_cell *const dropped = &ghost->cells[cell];
+	uint32_t *const          link = link_of(ghost, dropped->hash);
+
+	KVS_ASSERT_CMP(*link, ==, cell + 1);
+	*link = dropped->next;
+	dropped->mark = 0;
+}
+
 bool ghost_take(struct ghost *ghost, uint64_t hash)
 {
-	uint32_t          *link = link_of(ghost, hash);
-	struct ghost_cell *cell;
+	const uint32_t cell = ghost_find(ghost, hash);
 
-	if (!*link)
-		return false;
-	cell = &ghost->cells[*link - 1];
-	*link = cell->next;
-	cell->live = 0;
-	return true;
+	if (cell != SLOT_NONE)
+		ghost_drop(ghost, cell);
+	return cell != SLOT_NONE;
 }
 
 void ghost_add(struct ghost *ghost, uint64_t hash)
 {
-	struct ghost_cell *cell = &ghost->cells[ghost->at];
-	uint32_t          *head = &ghost->heads[(uint32_t)hash & ghost->mask];
-
-	if (cell->live)
-		ghost_take(ghost, cell->hash);
+	if (ghost->cells[ghost->at].mark)
+		ghost_drop(ghost, ghost->at);
 	ghost_take(ghost, hash);
-	*cell = (struct ghost_cell){ .hash = hash, .next = *head, .live = 1 };
-	*head = ghost->at + 1;
+	ghost_put(ghost, ghost->at, hash, 1);
 	ghost->at = ghost->at + 1 == ghost->capacity ? 0 : ghost->at + 1;
 }
 
@@ -81,7 +100,7 @@ void ghost_audit(const struct ghost *ghost)
 	uint32_t i, link;
 
 	for (i = 0; i < ghost->capacity; i++) {
-		if (!ghost->cells[i].live)
+		if (!ghost->cells[i].mark)
 			continue;
 		live++;
 		KVS_ASSERT_CMP(*link_of(ghost, ghost->cells[i].hash), ==, i + 1);

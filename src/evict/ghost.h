@@ -13,10 +13,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/list.h"
+
 struct ghost_cell {
 	uint64_t hash;
 	uint32_t next; /* in its chain: cell + 1; 0 at the end */
-	uint32_t live; /* 0 or 1 */
+	uint32_t mark; /* 0 while it holds no name */
 };
 
 struct ghost {
@@ -36,8 +38,17 @@ void ghost_add(struct ghost *ghost, uint64_t hash);
 /* Whether hash is remembered; it no longer is afterwards. */
 bool ghost_take(struct ghost *ghost, uint64_t hash);
 
+/*
+ * For an owner that chooses the cells itself, and neither adds nor takes.  Put hash, which is not
+ * remembered, into a cell that holds no name, with a mark other than 0; find the cell of hash, or
+ * SLOT_NONE; empty a cell.
+ */
+void     ghost_put(struct ghost *ghost, uint32_t cell, uint64_t hash, uint32_t mark);
+uint32_t ghost_find(const struct ghost *ghost, uint64_t hash);
+void     ghost_drop(struct ghost *ghost, uint32_t cell);
+
 size_t ghost_bytes(const struct ghost *ghost);
-/* O(n): every live cell is in its chain, and nothing else is. */
+/* O(n): every cell that holds a name is in its chain, and nothing else is. */
 void   ghost_audit(const struct ghost *ghost);
 
 #endif

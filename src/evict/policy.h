@@ -10,6 +10,7 @@
 
 #include "evict/evict.h"
 #include "evict/ghost.h"
+#include "evict/names.h"
 
 #define EVICT_QUEUES 2
 
@@ -20,6 +21,9 @@ struct evict_note {
 
 struct evict_part {
 	struct list queues[EVICT_QUEUES];
+	uint32_t    target; /* arc: slots that the first queue should have */
+	uint32_t    size;   /* arc: slots when it was last full */
+	bool        full;   /* arc: was asked for a slot since the last one came */
 };
 
 struct evict_policy {
@@ -36,6 +40,8 @@ struct evict_policy {
 	void (*renew)(struct evict *evict, uint32_t slot);
 	/* NULL: nothing is remembered. */
 	void (*expel)(struct evict *evict, uint32_t slot);
+	/* NULL: the table sees all there is. */
+	void (*audit)(const struct evict *evict);
 };
 
 /* As many as two bits hold, as s3fifo's paper has it: more uses than that buy nothing. */
@@ -50,8 +56,9 @@ struct evict {
 	struct link               *links;
 	struct evict_note         *notes;
 	uint16_t                  *parts_of; /* by slot; NULL while there is one part: most pay nothing */
-	uint64_t                  *hashes;   /* s3fifo: what each slot holds */
+	uint64_t                  *hashes;   /* s3fifo, arc: what each slot holds */
 	struct ghost               ghost;    /* s3fifo; of all parts */
+	struct names               names;    /* arc; two queues a part */
 	struct evict_part          parts[];
 };
 
@@ -61,11 +68,11 @@ static inline uint32_t evict_part_of(const struct evict *evict, uint32_t slot)
 }
 
 extern const struct evict_policy evict_lru, evict_fifo, evict_lru_leaf, evict_s3fifo,
-	evict_host_order;
+	evict_host_order, evict_arc;
 
 /*
- * Put an unlinked slot at the tail of a queue of its part; take a linked one out; take it out and put it at a
- * tail.
+ * Put an unlinked slot at the tail of a queue of its part; take a linked one out; take it out and
+ * put it at a tail.
  */
 void evict_push(struct evict *evict, uint32_t slot, uint8_t queue);
 void evict_unlink(struct evict *evict, uint32_t slot);

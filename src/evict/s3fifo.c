@@ -100,8 +100,8 @@ static uint32_t victim_main(struct evict *evict, uint32_t part, evict_may *may, 
 }
 
 /*
- * The share is one of what is there, not of the capacity: an owner asks for a victim when it has no room, and
- * that may be long before it has no slot.
+ * The share is one of what is there, not of the capacity: an owner asks for a victim when it has no
+ * room, and that may be long before it has no slot.
  */
 static uint32_t victim(struct evict *evict, uint32_t part, evict_may *may, void *ctx)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Orders short enough to check by hand: slots are letters, a is slot 0, and content is named after the
- * letter of its slot.  Include it after cmocka.h.
+ * Orders short enough to check by hand: slots are letters, a is slot 0, and content is named after
+ * the letter of its slot.  Include it after cmocka.h.
  */
 #ifndef LIB_LETTERS_H
 #define LIB_LETTERS_H

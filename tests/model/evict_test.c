@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Each policy against arrays: an order is a plain list, a move deletes and appends, a ghost is
- * searched from end to end.  Twenty slots make a ghost of eighteen names.  An order of several parts
- * is a model of as many orders, with the one ghost.
+ * searched from end to end.  Twenty slots make a ghost of eighteen names, and room for 21 of arc's.
+ * An order of several parts is a model of as many orders, with the one ghost or room for names.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,6 +20,7 @@
 #define SLOTS 20u
 #define PARTS 3u
 #define GHOST 18u
+#define CELLS (SLOTS + 1)
 #define NAMES 48u /* few enough that names come back while remembered, and after */
 
 struct queue {
@@ -28,7 +29,17 @@ struct queue {
 };
 
 struct part {
-	struct queue queues[2]; /* unused or small or the only one; used or main */
+	struct queue queues[2]; /* unused or small or recent or the only one; used or main or frequent */
+	uint32_t     target, size;
+	bool         full;
+};
+
+/* What arc remembers: a name and whose it is. */
+struct cell {
+	uint64_t name; /* 0: none */
+	uint64_t age;  /* the lower, the older */
+	uint32_t part;
+	uint32_t queue;
 };
 
 struct world {
@@ -39,6 +50,10 @@ struct world {
 	uint32_t      uses[SLOTS];
 	uint64_t      names[SLOTS];
 	uint64_t      ghost[GHOST]; /* newest first; 0: taken or never filled */
+	struct cell   cells[CELLS];
+	uint32_t      freed[CELLS]; /* the last to be freed is filled first */
+	uint32_t      freed_count, filled, hand;
+	uint64_t      now;
 };
 
 /* One property a policy and number of parts; open() takes no argument. */
@@ -111,13 +126,154 @@ static void ghost_remembers(struct world *w, uint64_t name)
 	w->ghost[0] = name;
 }
 
+/* --- arc ---------------------------------------------------------------------------------------- */
+
+static uint32_t count_of(const struct part *part)
+{
+	return part->queues[0].count + part->queues[1].count;
+}
+
+static uint32_t names_of(const struct world *w, uint32_t part, uint32_t queue)
+{
+	uint32_t count = 0, i;
+
+	for (i = 0; i < CELLS; i++)
+		count += w->cells[i].name && w->cells[i].part == part && w->cells[i].queue == queue;
+	return count;
+}
+
+static struct cell *cell_of(struct world *w, uint64_t name)
+{
+	uint32_t i;
+
+	for (i = 0; i < CELLS; i++) {
+		if (w->cells[i].name == name)
+			return &w->cells[i];
+	}
+	return NULL;
+}
+
+static void free_cell(struct world *w, struct cell *cell)
+{
+	if (!cell)
+		return;
+	cell->name = 0;
+	w->freed[w->freed_count++] = (uint32_t)(cell - w->cells);
+}
+
+static struct cell *oldest(struct world *w, uint32_t part, uint32_t queue)
+{
+	struct cell *found = NULL;
+	uint32_t     i;
+
+	for (i = 0; i < CELLS; i++) {
+		struct cell *const cell = &w->cells[i];
+
+		if (cell->name && cell->part == part && cell->queue == queue &&
+		    (!found || cell->age < found->age))
+			found = cell;
+	}
+	return found;
+}
+
+/* One that was freed, one that never was filled, or the one whose turn it is to be overwritten. */
+static uint32_t next_cell(struct world *w)
+{
+	if (w->freed_count > 0)
+		return w->freed[--w->freed_count];
+	return w->filled < CELLS ? w->filled++ : w->hand++ % CELLS;
+}
+
+static void arc_remembers(struct world *w, uint32_t slot)
+{
+	const uint32_t part = w->part_of[slot];
+
+	free_cell(w, cell_of(w, w->names[slot]));
+	w->cells[next_cell(w)] = (struct cell){ .name = w->names[slot], .age = ++w->now,
+						.part = part, .queue = is_in(w, 1, slot) };
+}
+
+static uint32_t larger(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Whether it goes to the frequent queue. */
+static bool arc_knows(struct world *w, uint32_t number, uint64_t name)
+{
+	struct part *const part = &w->parts[number];
+	const uint32_t     recent = names_of(w, number, 0), frequent = names_of(w, number, 1);
+	struct cell *const cell = cell_of(w, name);
+
+	free_cell(w, cell);
+	if (!cell || cell->part != number)
+		return false;
+	if (cell->queue == 0)
+		part->target = smaller(part->size, part->target + larger(1, frequent / recent));
+	else
+		part->target -= smaller(part->target, larger(1, recent / frequent));
+	return true;
+}
+
+static void arc_welcomes(struct world *w, uint32_t number)
+{
+	struct part *const part = &w->parts[number];
+	int                i;
+
+	for (i = 0; i < 2; i++) {
+		const uint32_t first = part->queues[0].count + names_of(w, number, 0);
+		const uint32_t all = first + part->queues[1].count + names_of(w, number, 1);
+
+		if (first >= part->size)
+			free_cell(w, oldest(w, number, 0));
+		else if (all >= 2 * part->size)
+			free_cell(w, oldest(w, number, 1));
+	}
+}
+
+static bool arc_insert(struct world *w, uint32_t number, uint64_t name)
+{
+	struct part *const part = &w->parts[number];
+
+	part->full = false;
+	part->size = larger(part->size, count_of(part) + 1);
+	if (arc_knows(w, number, name))
+		return true;
+	arc_welcomes(w, number);
+	return false;
+}
+
+static void arc_measures(struct part *part)
+{
+	if (!part->full)
+		part->size = count_of(part);
+	part->full = true;
+	part->target = smaller(part->target, part->size);
+}
+
+/* --- all ---------------------------------------------------------------------------------------- */
+
+static uint32_t enters(struct world *w, uint32_t part, uint64_t name)
+{
+	if (is("s3fifo"))
+		return ghost_takes(w, name);
+	return is("arc") && arc_insert(w, part, name);
+}
+
 static void model_insert(struct world *w, uint32_t part, uint32_t slot, uint64_t name)
 {
+	const uint32_t queue = enters(w, part, name);
+
 	w->present[slot] = true;
 	w->part_of[slot] = part;
 	w->uses[slot] = 0;
 	w->names[slot] = name;
-	append(w, is("s3fifo") && ghost_takes(w, name), slot);
+	append(w, queue, slot);
 }
 
 static void model_touch(struct world *w, uint32_t slot)
@@ -125,7 +281,7 @@ static void model_touch(struct world *w, uint32_t slot)
 	w->uses[slot] = w->uses[slot] < 3 ? w->uses[slot] + 1 : 3;
 	if (is("lru") || is("lru-leaf"))
 		append(w, 0, slot);
-	if (is("host-order"))
+	if (is("host-order") || is("arc"))
 		append(w, 1, slot);
 }
 
@@ -142,17 +298,22 @@ static bool is_pinned(uint32_t pins, uint32_t slot)
 	return pins >> slot & 1;
 }
 
-static uint32_t plain_victim(const struct part *part, uint32_t pins)
+static uint32_t first_of(const struct queue *queue, uint32_t pins)
 {
-	uint32_t q, i;
+	uint32_t i;
 
-	for (q = 0; q < 2; q++) {
-		for (i = 0; i < part->queues[q].count; i++) {
-			if (!is_pinned(pins, part->queues[q].slots[i]))
-				return part->queues[q].slots[i];
-		}
+	for (i = 0; i < queue->count; i++) {
+		if (!is_pinned(pins, queue->slots[i]))
+			return queue->slots[i];
 	}
 	return SLOT_NONE;
+}
+
+static uint32_t plain_victim(const struct part *part, uint32_t queue, uint32_t pins)
+{
+	const uint32_t slot = first_of(&part->queues[queue], pins);
+
+	return slot == SLOT_NONE ? first_of(&part->queues[!queue], pins) : slot;
 }
 
 static uint32_t small_victim(struct world *w, const struct part *part, uint32_t pins)
@@ -196,11 +357,6 @@ static uint32_t main_victim(struct world *w, const struct part *part, uint32_t p
 	return SLOT_NONE;
 }
 
-static uint32_t count_of(const struct part *part)
-{
-	return part->queues[0].count + part->queues[1].count;
-}
-
 /* A tenth, and one at the least. */
 static bool has_its_share(const struct part *part)
 {
@@ -222,11 +378,24 @@ static uint32_t s3fifo_victim(struct world *w, const struct part *part, uint32_t
 	return slot == SLOT_NONE ? main_victim(w, part, pins) : slot;
 }
 
+static uint32_t arc_victim(struct world *w, struct part *part, uint32_t pins)
+{
+	uint32_t slot;
+
+	arc_measures(part);
+	slot = plain_victim(part, part->queues[0].count <= part->target, pins);
+	if (slot != SLOT_NONE)
+		arc_remembers(w, slot);
+	return slot;
+}
+
 static uint32_t model_victim(struct world *w, uint32_t part, uint32_t pins)
 {
 	if (is("s3fifo"))
 		return s3fifo_victim(w, &w->parts[part], pins);
-	return plain_victim(&w->parts[part], pins);
+	if (is("arc"))
+		return arc_victim(w, &w->parts[part], pins);
+	return plain_victim(&w->parts[part], 0, pins);
 }
 
 /* Whatever the policy: who counts on a victim that may go must get one. */
@@ -277,14 +446,18 @@ static uint32_t model_heat(const struct world *w, uint32_t slot)
 static void model_renew(struct world *w, uint32_t slot)
 {
 	w->uses[slot] = 0;
-	append(w, is("s3fifo") || is("host-order"), slot);
+	append(w, is("s3fifo") || is("host-order") || is("arc"), slot);
 }
 
-/* Remembered as a victim is: only what leaves the small queue. */
+/* Remembered as a victim is: of s3fifo only what leaves the small queue. */
 static void model_expel(struct world *w, uint32_t slot)
 {
 	if (is("s3fifo") && is_in(w, 0, slot))
 		ghost_remembers(w, w->names[slot]);
+	if (is("arc")) {
+		arc_measures(&w->parts[w->part_of[slot]]);
+		arc_remembers(w, slot);
+	}
 	model_remove(w, slot);
 }
 

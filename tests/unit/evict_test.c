@@ -50,7 +50,7 @@ static void leaf_lru_eats_a_chain_from_its_end(void **state)
 
 static void settle_means_nothing_to_the_others(void **state)
 {
-	const char *const names[] = { "lru", "fifo", "s3fifo", "host-order" };
+	const char *const names[] = { "lru", "fifo", "s3fifo", "host-order", "arc" };
 	const uint32_t    chain[] = { 0, 1, 2 };
 	size_t            i;
 
@@ -253,7 +253,7 @@ static void heat_counts_uses(void **state)
 
 static void the_renewed_go_last(void **state)
 {
-	const char *const names[] = { "lru", "fifo", "lru-leaf" };
+	const char *const names[] = { "lru", "fifo", "lru-leaf", "arc" };
 	struct evict     *evict;
 	size_t            i;
 
@@ -330,7 +330,7 @@ static void open_refuses(void **state)
 	assert_int_equal(evict_open("mru", 4, &evict, &err), KVS_E_INVALID);
 	assert_string_equal(
 		err.message,
-		"policy: \"mru\" is not known; use one of: lru fifo lru-leaf s3fifo host-order");
+		"policy: \"mru\" is not known; use one of: lru fifo lru-leaf s3fifo host-order arc");
 	assert_int_equal(evict_known("mru", NULL), KVS_E_INVALID);
 	assert_int_equal(evict_known("", NULL), KVS_E_INVALID);
 	assert_int_equal(evict_known("s3fifo", NULL), 0);

@@ -16,6 +16,8 @@
 #include "app/app.h"
 #include "app/plot.h"
 #include "app/sweep.h"
+#include "base/text.h"
+#include "evict/evict.h"
 
 static void lists_become_axes(void **state)
 {
@@ -57,7 +59,7 @@ static const struct {
 	  "33,34,35,36,37,38,"
 	  "39,40,41,42,43,44,45,46,47,48,49,50,51,52,53,54,55,56,57,58,59,60,61,62,63,64,65",
 	  "lru", "capacity: \"65\" is one too many; use at most 64 values" },
-	{ "10", "", "policy: \"\" is not known; use one of: lru fifo lru-leaf s3fifo host-order" },
+	{ "10", "", "policy: \"\" is not known; use one of: lru fifo lru-leaf s3fifo host-order arc" },
 	{ "10", "lru,mru", "policy: \"mru\" is not known; use one of: lru" },
 	{ "10", "lru,fifo,lru", "policy: \"lru\" is given twice" },
 	{ "10", "lru,", "policy: \"\" is not known" },
@@ -79,6 +81,22 @@ static void bad_lists_are_refused(void **state)
 		if (strncmp(err.message, refused[i].sentence, strlen(refused[i].sentence)) != 0)
 			fail_msg("%s", err.message);
 	}
+}
+
+/* As many policies as there are fit, and the names of the axes are those of the table. */
+static void all_policies_fit_into_one_sweep(void **state)
+{
+	struct sweep_axes axes;
+	char              names[128];
+	size_t            i;
+
+	(void)state;
+	assert_int_equal(sweep_axes_read("10", text_join(evict_names, ",", names, sizeof(names)),
+					 &axes, NULL),
+			 0);
+	for (i = 0; evict_names[i]; i++)
+		assert_ptr_equal(axes.policies[i], evict_names[i]);
+	assert_int_equal(axes.policy_count, i);
 }
 
 static void every_cache_sees_every_request(void **state)
@@ -374,6 +392,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lists_become_axes),
 		cmocka_unit_test(bad_lists_are_refused),
+		cmocka_unit_test(all_policies_fit_into_one_sweep),
 		cmocka_unit_test(every_cache_sees_every_request),
 		cmocka_unit_test(json_is_an_array_of_rows),
 		cmocka_unit_test(the_table_is_aligned),
