@@ -100,7 +100,7 @@ struct kvs_store_config {
 	uint32_t                       option_count;
 	uint64_t                       block_bytes;   /* the largest payload; a multiple of 4 KiB */
 	uint64_t                       trailer_bytes; /* room behind each payload, at least */
-	const char                    *evict_policy;  /* for stores that evict: lru, fifo, ... */
+	const char                    *evict_policy;  /* for stores that evict: lru, fifo, ...; none: never */
 };
 
 /* One row for submit(): a get or a put of one key. */

@@ -24,7 +24,7 @@ static const struct conf_option options[] = {
 	{ OPTION(replay_settings, host_blocks), .type = CONF_COUNT, .metavar = "N",
 	  .fallback = "512", .min = 1, .max = 1 << 28, .help = "blocks of the Host stratum" },
 	{ OPTION(replay_settings, policy), .type = CONF_CHOICE, .metavar = "NAME",
-	  .fallback = "lru", .choices = evict_names, .help = "who leaves a full Host or Store" },
+	  .fallback = "lru", .choices = evict_giving_names, .help = "who leaves a full Host or Store" },
 	{ OPTION(replay_settings, speed), .type = CONF_NUMBER, .metavar = "N", .fallback = "max",
 	  .min = 0.001, .max = 1e6, .word = "max", .word_value = 0,
 	  .help = "how many times faster than the trace's clock; max waits for nothing but the store" },

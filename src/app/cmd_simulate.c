@@ -31,7 +31,7 @@ static const struct conf_option options[] = {
 	  .fallback = "100,300,1000,3000,10000,unlimited",
 	  .help = "cache sizes in blocks of 512 tokens, commas between; or unlimited" },
 	{ OPTION(settings, policy), .type = CONF_TEXT, .list = true, .metavar = "LIST",
-	  .fallback = "lru,fifo,lru-leaf,s3fifo,arc", .choices = evict_names,
+	  .fallback = "lru,fifo,lru-leaf,s3fifo,arc", .choices = evict_giving_names,
 	  .help = "who leaves a full cache, commas between" },
 	{ OPTION(settings, plot), .type = CONF_TEXT, .metavar = "FILE",
 	  .help = "draw the curves as an SVG picture" },

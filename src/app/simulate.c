@@ -82,6 +82,8 @@ int simulate_open(const char *policy, uint64_t capacity_blocks, struct simulate 
 	sim->capacity = capacity_blocks ? (uint32_t)capacity_blocks : SIMULATE_CAPACITY_MAX;
 	rc = grow(sim, err);
 	if (rc == 0 && capacity_blocks)
+		rc = evict_gives(policy, err);
+	if (rc == 0 && capacity_blocks)
 		rc = evict_open(policy, sim->capacity, &sim->evict, err);
 	if (rc < 0) {
 		simulate_close(sim);

@@ -36,7 +36,8 @@ struct simulate;
 /**
  * Open an empty cache of capacity_blocks pages; 0 is unlimited, where no policy ever acts.
  *
- * Errors  KVS_E_INVALID for an unknown policy or a capacity past SIMULATE_CAPACITY_MAX; -ENOMEM.
+ * Errors  KVS_E_INVALID for a policy that is none of evict_giving_names or a capacity past
+ *         SIMULATE_CAPACITY_MAX; -ENOMEM.
  */
 int  simulate_open(const char *policy, uint64_t capacity_blocks, struct simulate **ret_simulate,
 		   struct kvs_error *err);

@@ -10,14 +10,14 @@
 #include "app/source.h"
 #include "base/err.h"
 
-/* At least as many as evict_names has: none is given twice. */
+/* At least as many as evict_giving_names has: no name is given twice. */
 #define SWEEP_POLICIES_MAX 6
 
 /* As many points as a curve can use; also the bound on what one run may allocate. */
 #define SWEEP_CAPACITIES_MAX 64
 
 struct sweep_axes {
-	const char *policies[SWEEP_POLICIES_MAX]; /* names out of evict_names */
+	const char *policies[SWEEP_POLICIES_MAX]; /* names out of evict_giving_names */
 	size_t      policy_count;
 	uint64_t    capacities[SWEEP_CAPACITIES_MAX]; /* blocks; 0 is unlimited */
 	size_t      capacity_count;
@@ -37,8 +37,8 @@ struct sweep;
  * Read the lists a user writes: "1000,10000,unlimited" and "lru,fifo".
  *
  * Errors  KVS_E_INVALID for an empty list or item, a capacity of 0 or past SIMULATE_CAPACITY_MAX,
- *         an unknown policy (lists the known), an item given twice, or more items than an axis
- *         holds.
+ *         a policy that cannot be simulated (lists those that can), an item given twice, or more
+ *         items than an axis holds.
  */
 int sweep_axes_read(const char *capacities, const char *policies, struct sweep_axes *ret_axes,
 		    struct kvs_error *err);

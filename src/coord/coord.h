@@ -16,7 +16,7 @@
 struct coord_options {
 	uint32_t    device_blocks;
 	uint32_t    host_blocks;
-	const char *device_policy; /* one of evict_names */
+	const char *device_policy; /* one of evict_giving_names */
 	const char *host_policy;
 };
 

@@ -26,7 +26,9 @@ int stratum_open(struct stratum *stratum, enum stratum_id id, struct prefix_inde
 	int            rc;
 
 	*stratum = (struct stratum){ .id = id, .index = index };
-	rc = evict_open(policy, block_count, &stratum->order, err);
+	rc = evict_gives(policy, err);
+	if (rc == 0)
+		rc = evict_open(policy, block_count, &stratum->order, err);
 	if (rc < 0)
 		return rc;
 	stratum->entry = malloc(block_count * sizeof(*stratum->entry));

@@ -36,7 +36,10 @@ struct stratum {
 	uint64_t             evicted;    /* blocks evicted since open */
 };
 
-/* policy is one of evict_names.  Errors: KVS_E_INVALID (policy), -ENOMEM. */
+/*
+ * policy is one of evict_giving_names: a stratum that stayed full would take no read and no copy any
+ * more.  Errors: KVS_E_INVALID (policy), -ENOMEM.
+ */
 int  stratum_open(struct stratum *stratum, enum stratum_id id, struct prefix_index *index,
 		  uint32_t block_count, const char *policy, struct kvs_error *err);
 void stratum_close(struct stratum *stratum);

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "evict/policy.h"
 
+/* Those that give victims. */
 #define POLICIES(X) \
 	X("lru", evict_lru) \
 	X("fifo", evict_fifo) \
@@ -18,18 +19,16 @@
 	X("host-order", evict_host_order) \
 	X("arc", evict_arc)
 
-const char *const evict_names[] = {
-#define NAME(name, policy) name,
-	POLICIES(NAME)
-#undef NAME
-	NULL
-};
+#define NONE "none"
 
-static const struct evict_policy *const policies[] = {
+#define NAME(name, policy) name,
+const char *const evict_names[] = { POLICIES(NAME) NONE, NULL };
+const char *const evict_giving_names[] = { POLICIES(NAME) NULL };
+#undef NAME
+
 #define POLICY(name, policy) &(policy),
-	POLICIES(POLICY)
+static const struct evict_policy *const policies[] = { POLICIES(POLICY) &evict_none };
 #undef POLICY
-};
 
 static const struct evict_policy *policy_of(const char *name)
 {
@@ -42,14 +41,27 @@ static const struct evict_policy *policy_of(const char *name)
 	return NULL;
 }
 
+static int refuse(const char *name, const char *why, const char *const *names,
+		  struct kvs_error *err)
+{
+	char list[80];
+
+	return err_set(err, KVS_E_INVALID, "policy: \"%.40s\" %s; use one of: %s", name, why,
+		       text_join(names, " ", list, sizeof(list)));
+}
+
 int evict_known(const char *name, struct kvs_error *err)
 {
-	char names[80];
+	return policy_of(name) ? 0 : refuse(name, "is not known", evict_names, err);
+}
 
-	if (policy_of(name))
-		return 0;
-	return err_set(err, KVS_E_INVALID, "policy: \"%.40s\" is not known; use one of: %s", name,
-		       text_join(evict_names, " ", names, sizeof(names)));
+int evict_gives(const char *name, struct kvs_error *err)
+{
+	if (!policy_of(name))
+		return refuse(name, "is not known", evict_giving_names, err);
+	if (strcmp(name, NONE) == 0)
+		return refuse(name, "never makes room", evict_giving_names, err);
+	return 0;
 }
 
 static size_t head_bytes(uint32_t part_count)

@@ -15,6 +15,7 @@
  *   host-order  never used since insertion goes before used, each by recency
  *   arc         a queue of what was used once and one of what was used again, each with a ghost,
  *               and a balance that follows from what comes back
+ *   none        nobody goes: a full owner refuses what is new
  *
  * Parts    An order may have parts, one a tenant: each is an order of its own over the slots that
  *          were inserted into it.  They share slot numbers, so that a part costs under 100 bytes
@@ -45,11 +46,18 @@ struct evict;
 /* Where there are several, two bytes a slot say which part has it. */
 #define EVICT_PARTS_MAX (UINT32_C(1) << 16)
 
-/* Names in the order above, NULL-terminated: the choices of every option that takes a policy. */
+/*
+ * Names in the order above, NULL-terminated: all, and those whose orders give victims.  An option
+ * that takes a policy has the ones or the others as its choices.
+ */
 extern const char *const evict_names[];
+extern const char *const evict_giving_names[];
 
 /* 0 for one of evict_names; else KVS_E_INVALID and a sentence that lists them. */
 int evict_known(const char *name, struct kvs_error *err);
+
+/* The same with evict_giving_names, for owners that could not go on without a victim. */
+int evict_gives(const char *name, struct kvs_error *err);
 
 /**
  * Open an order over slots 0 .. capacity - 1, all absent.

@@ -68,7 +68,7 @@ static inline uint32_t evict_part_of(const struct evict *evict, uint32_t slot)
 }
 
 extern const struct evict_policy evict_lru, evict_fifo, evict_lru_leaf, evict_s3fifo,
-	evict_host_order, evict_arc;
+	evict_host_order, evict_arc, evict_none;
 
 /*
  * Put an unlinked slot at the tail of a queue of its part; take a linked one out; take it out and

@@ -12,6 +12,7 @@
  * Locks             are counts; one goes with its object when that is removed or found wrong.
  * Verification      XXH3-64 over the payload, seeded with key and length, so that bytes of another
  *                   object never pass.  What fails leaves the index, and its slot is reused.
+ * Policy none       keeps what there is: a put that finds no free slot is refused and counted.
  * Limits            slot_count objects; nothing allocates after open.  Pages are the kernel's until
  *                   a slot is first written, so a large capacity costs only what is used.
  */

@@ -107,7 +107,7 @@ static int begin(const struct strata_settings *settings, const struct kvs_store_
 	    geometry_make(settings->capacity_bytes, settings->segment_bytes, settings->block_bytes,
 			  &geometry, err) < 0)
 		return KVS_E_INVALID;
-	if (evict_known(settings->evict_policy, err) < 0)
+	if (evict_gives(settings->evict_policy, err) < 0)
 		return KVS_E_INVALID;
 	s = calloc(1, sizeof(*s));
 	if (!s)

@@ -32,7 +32,7 @@ struct strata_settings {
 	uint64_t               segment_bytes;      /* 0: the file's own, or one that suits */
 	uint64_t               block_bytes;        /* the largest payload that will come */
 	uint64_t               objects_max;        /* 0: as many as blocks of block_bytes fit, four times */
-	const char            *evict_policy;
+	const char            *evict_policy;       /* one of evict_giving_names */
 	enum strata_durability durability;
 	uint64_t               write_budget_bytes; /* a day, all writes; 0: no limit */
 	uint64_t               corrupt_every;      /* for tests: a wrong byte in every Nth get */

@@ -59,7 +59,7 @@ def sizes_and_counts_out_of_range_are_refused():
             ("speed", "nan", "is not a number"),
             ("deadline", "-1ms", "is not a duration"), ("deadline", "5 minutes", "is not a duration"),
             ("prefill-tokens-per-s", "0", "is out of range"), ("policy", "random", "is unknown"),
-            ("seed", "0x1", "is not a count")]:
+            ("policy", "none", "is unknown"), ("seed", "0x1", "is not a count")]:
         refuses(2, f'--{flag}: "{re.escape(value)}" {rule}.*', f"--{flag}={value}", "--store", strata("new"))
 
 

@@ -141,8 +141,8 @@ def bad_input_is_one_line():
                     "simulate", "--trace", folder / "none")
     for arguments in (["--capacity", "0"], ["--capacity", "-1"], ["--capacity", "1,,2"],
                       ["--capacity", "1,"], ["--policy", ",lru"],
-                      ["--capacity", "1,1"], ["--policy", "best"], ["--policy", "lru,lru"],
-                      ["--requests", "0"], ["--trace", path, "--seed", "1"]):
+                      ["--capacity", "1,1"], ["--policy", "best"], ["--policy", "none"],
+                      ["--policy", "lru,lru"], ["--requests", "0"], ["--trace", path, "--seed", "1"]):
         done = command.run("simulate", *arguments)
         tap.equal((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1))
 

@@ -391,6 +391,8 @@ static uint32_t arc_victim(struct world *w, struct part *part, uint32_t pins)
 
 static uint32_t model_victim(struct world *w, uint32_t part, uint32_t pins)
 {
+	if (is("none"))
+		return SLOT_NONE;
 	if (is("s3fifo"))
 		return s3fifo_victim(w, &w->parts[part], pins);
 	if (is("arc"))
@@ -430,16 +432,16 @@ static bool take_victim(struct world *w, uint32_t part, uint32_t pins)
 						: evict_victim_part(w->evict, part, may, &pins);
 
 	KVS_ASSERT_CMP(slot, ==, expected);
-	KVS_ASSERT_CMP(slot != SLOT_NONE, ==, any);
+	KVS_ASSERT_CMP(slot != SLOT_NONE, ==, any && !is("none"));
 	if (slot != SLOT_NONE)
 		model_remove(w, slot);
 	return slot != SLOT_NONE;
 }
 
-/* Uses that a policy counts; fifo cares for none. */
+/* Uses that a policy counts; two care for none. */
 static uint32_t model_heat(const struct world *w, uint32_t slot)
 {
-	return is("fifo") ? 0 : w->uses[slot];
+	return is("fifo") || is("none") ? 0 : w->uses[slot];
 }
 
 /* Behind all others, as one that was never used since. */

@@ -18,9 +18,9 @@ static const char *draw_policy(struct sim *sim)
 {
 	uint32_t count = 0;
 
-	while (evict_names[count])
+	while (evict_giving_names[count])
 		count++;
-	return evict_names[draw(sim, 0, count - 1)];
+	return evict_giving_names[draw(sim, 0, count - 1)];
 }
 
 static void draw_options(struct sim *sim)

@@ -341,7 +341,11 @@ static void open_refuses_in_a_sentence_and_leaves_nothing(void **state)
 	assert_non_null(strstr(err.message, "\"mru\" is not known"));
 	options.device_policy = "none";
 	assert_int_equal(coord_open(&coord, &options, &err), KVS_E_INVALID);
-	assert_non_null(strstr(err.message, "\"none\" is not known"));
+	assert_non_null(strstr(err.message, "\"none\" never makes room"));
+	options.device_policy = "lru";
+	options.host_policy = "none";
+	assert_int_equal(coord_open(&coord, &options, &err), KVS_E_INVALID);
+	assert_non_null(strstr(err.message, "\"none\" never makes room"));
 	coord_close(&coord);
 }
 

@@ -16,8 +16,8 @@ static void each_part_gives_its_own(void **state)
 	size_t      i;
 
 	(void)state;
-	for (i = 0; evict_names[i]; i++) {
-		struct evict *evict = open_parts(evict_names[i], 8, 3);
+	for (i = 0; evict_giving_names[i]; i++) {
+		struct evict *evict = open_parts(evict_giving_names[i], 8, 3);
 
 		insert_into(evict, 2, "a");
 		insert_into(evict, 1, "b");
@@ -119,8 +119,8 @@ static void the_locked_are_met_once_when_they_are_renewed(void **state)
 	size_t i, calls, renewed;
 
 	(void)state;
-	for (i = 0; evict_names[i]; i++) {
-		struct evict *evict = open_parts(evict_names[i], 10, 2);
+	for (i = 0; evict_giving_names[i]; i++) {
+		struct evict *evict = open_parts(evict_giving_names[i], 10, 2);
 		struct met    met = { .locked = "abe" };
 
 		insert_into(evict, 0, "j");

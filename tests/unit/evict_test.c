@@ -160,8 +160,8 @@ static void pinned_slots_keep_their_place(void **state)
 	size_t      i;
 
 	(void)state;
-	for (i = 0; evict_names[i]; i++) {
-		struct evict *evict = open_order(evict_names[i], 4);
+	for (i = 0; evict_giving_names[i]; i++) {
+		struct evict *evict = open_order(evict_giving_names[i], 4);
 
 		insert(evict, "abcd");
 		assert_int_equal(evict_victim(evict, not_in, ab), 2);
@@ -224,6 +224,11 @@ static uint32_t heat(const struct evict *evict, char letter)
 	return evict_heat(evict, (uint32_t)(letter - 'a'));
 }
 
+static bool does_not_care(const char *policy)
+{
+	return strcmp(policy, "fifo") == 0 || strcmp(policy, "none") == 0;
+}
+
 /* Three at most; whoever is renewed begins anew. */
 static void heat_counts_uses(void **state)
 {
@@ -232,7 +237,7 @@ static void heat_counts_uses(void **state)
 	(void)state;
 	for (i = 0; evict_names[i]; i++) {
 		struct evict  *evict = open_order(evict_names[i], 4);
-		const uint32_t one = strcmp(evict_names[i], "fifo") == 0 ? 0 : 1;
+		const uint32_t one = does_not_care(evict_names[i]) ? 0 : 1;
 
 		insert(evict, "abc");
 		assert_int_equal(heat(evict, 'a'), 0);
@@ -302,6 +307,33 @@ static void s3fifo_remembers_the_expelled(void **state)
 	evict_close(evict);
 }
 
+/* Whatever happens to its slots, they leave only when they are removed. */
+static void none_gives_nobody_up(void **state)
+{
+	const uint32_t chain[] = { 0, 1 };
+	static char    a[] = "a";
+	struct evict  *evict = open_order("none", 4);
+
+	(void)state;
+	insert(evict, "abcd");
+	touch(evict, "ab");
+	evict_settle(evict, chain, 2);
+	evict_renew(evict, 2);
+	assert_int_equal(evict_victim(evict, NULL, NULL), SLOT_NONE);
+	assert_int_equal(evict_victim(evict, not_in, a), SLOT_NONE);
+	assert_int_equal(evict_count(evict), 4);
+	evict_audit(evict);
+	evict_remove(evict, 1);
+	evict_expel(evict, 3);
+	assert_false(evict_present(evict, 1));
+	assert_false(evict_present(evict, 3));
+	assert_int_equal(evict_count(evict), 2);
+	insert(evict, "b");
+	assert_int_equal(evict_victim(evict, NULL, NULL), SLOT_NONE);
+	evict_audit(evict);
+	evict_close(evict);
+}
+
 static void presence_and_counts(void **state)
 {
 	struct evict *evict = open_order("lru", 100);
@@ -330,10 +362,20 @@ static void open_refuses(void **state)
 	assert_int_equal(evict_open("mru", 4, &evict, &err), KVS_E_INVALID);
 	assert_string_equal(
 		err.message,
-		"policy: \"mru\" is not known; use one of: lru fifo lru-leaf s3fifo host-order arc");
+		"policy: \"mru\" is not known; use one of: lru fifo lru-leaf s3fifo host-order arc none");
 	assert_int_equal(evict_known("mru", NULL), KVS_E_INVALID);
 	assert_int_equal(evict_known("", NULL), KVS_E_INVALID);
 	assert_int_equal(evict_known("s3fifo", NULL), 0);
+	assert_int_equal(evict_known("none", NULL), 0);
+	assert_int_equal(evict_gives("arc", NULL), 0);
+	assert_int_equal(evict_gives("mru", &err), KVS_E_INVALID);
+	assert_string_equal(
+		err.message,
+		"policy: \"mru\" is not known; use one of: lru fifo lru-leaf s3fifo host-order arc");
+	assert_int_equal(evict_gives("none", &err), KVS_E_INVALID);
+	assert_string_equal(
+		err.message,
+		"policy: \"none\" never makes room; use one of: lru fifo lru-leaf s3fifo host-order arc");
 	assert_int_equal(evict_open("lru", 0, &evict, &err), KVS_E_INVALID);
 	assert_int_equal(evict_open("lru", EVICT_CAPACITY_MAX + 1, &evict, NULL), KVS_E_INVALID);
 	assert_null(evict);
@@ -359,6 +401,7 @@ int main(void)
 		cmocka_unit_test(heat_counts_uses),
 		cmocka_unit_test(the_renewed_go_last),
 		cmocka_unit_test(s3fifo_remembers_the_expelled),
+		cmocka_unit_test(none_gives_nobody_up),
 		cmocka_unit_test(presence_and_counts),
 		cmocka_unit_test(open_refuses),
 	};

@@ -98,8 +98,8 @@ static void no_allocation_after_open_under_any_policy(void **state)
 	size_t i;
 
 	(void)state;
-	for (i = 0; evict_names[i]; i++)
-		run_flat(true, evict_names[i]);
+	for (i = 0; evict_giving_names[i]; i++)
+		run_flat(true, evict_giving_names[i]);
 }
 
 static void no_allocation_after_open_of_an_adapter(void **state)

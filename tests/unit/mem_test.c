@@ -74,6 +74,13 @@ static int open_fifo(void **state)
 	return 0;
 }
 
+static int open_none(void **state)
+{
+	(void)state;
+	open_as("mem:8KiB", "none");
+	return 0;
+}
+
 static int open_corrupt(void **state)
 {
 	(void)state;
@@ -349,6 +356,23 @@ static void with_all_slots_locked_a_put_has_no_space(void **state)
 	assert_int_equal(exists(1), KVS_RESULT_MISSING);
 }
 
+static void with_policy_none_a_full_store_refuses_and_keeps(void **state)
+{
+	(void)state;
+	assert_int_equal(put(1), KVS_RESULT_DONE);
+	assert_int_equal(put(2), KVS_RESULT_DONE);
+	assert_int_equal(put(3), KVS_RESULT_NO_SPACE);
+	assert_int_equal(put(1), KVS_RESULT_EXISTS);
+	assert_int_equal(get(1), KVS_RESULT_DONE);
+	assert_int_equal(put(4), KVS_RESULT_NO_SPACE);
+	assert_int_equal(described().refused_full, 2);
+	assert_int_equal(described().evicted_objects, 0);
+	assert_int_equal(described().object_count, 2);
+	assert_int_equal(removes(1), KVS_RESULT_DONE);
+	assert_int_equal(put(3), KVS_RESULT_DONE);
+	assert_int_equal(get(2), KVS_RESULT_DONE);
+}
+
 static void unlocking_is_no_use(void **state)
 {
 	(void)state;
@@ -426,6 +450,7 @@ int main(void)
 		MEM_TEST(a_slot_removed_under_a_reader_waits_for_it, open_lru),
 		MEM_TEST(what_two_readers_find_wrong_goes_once, open_corrupt),
 		MEM_TEST(with_all_slots_locked_a_put_has_no_space, open_lru),
+		MEM_TEST(with_policy_none_a_full_store_refuses_and_keeps, open_none),
 		MEM_TEST(unlocking_is_no_use, open_lru),
 		MEM_TEST(a_lock_goes_with_its_object, open_lru),
 		MEM_TEST(a_purge_takes_what_is_locked, open_lru),

@@ -123,6 +123,8 @@ static void open_refuses(void **state)
 			 KVS_E_INVALID);
 	assert_string_equal(err.message, "capacity: 2147483649 blocks; use at most 2147483648");
 	assert_int_equal(simulate_open("mru", 10, &sim, &err), KVS_E_INVALID);
+	assert_int_equal(simulate_open("none", 10, &sim, &err), KVS_E_INVALID);
+	assert_non_null(strstr(err.message, "policy: \"none\" never makes room; use one of: lru "));
 	assert_null(sim);
 	simulate_close(NULL);
 }

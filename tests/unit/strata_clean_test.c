@@ -56,8 +56,8 @@ static void X5_the_capacity_is_never_exceeded(void **state)
 	struct prng          prng;
 	uint32_t             policy, step;
 
-	for (policy = 0; evict_names[policy]; policy++) {
-		quarry->set.evict_policy = evict_names[policy];
+	for (policy = 0; evict_giving_names[policy]; policy++) {
+		quarry->set.evict_policy = evict_giving_names[policy];
 		quarry->set.segment_bytes = 11 * STRATA_PAGE;
 		quarry->set.capacity_bytes = (2 + 4 * 11 + 7) * STRATA_PAGE;
 		place_close(&quarry->place);

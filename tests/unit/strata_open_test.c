@@ -255,6 +255,9 @@ static void a_refused_open_creates_nothing(void **state)
 
 	quarry->set.evict_policy = "newest";
 	assert_int_equal(quarry_try(quarry, &err), KVS_E_INVALID);
+	quarry->set.evict_policy = "none";
+	assert_int_equal(quarry_try(quarry, &err), KVS_E_INVALID);
+	assert_non_null(strstr(err.message, "policy: \"none\" never makes room; use one of: lru "));
 	quarry->set.evict_policy = "lru";
 	quarry->set.capacity_bytes = QUARRY_CAPACITY(3);
 	assert_int_equal(quarry_try(quarry, &err), KVS_E_INVALID);
