@@ -50,9 +50,9 @@ static int add_capacity(void *ctx, const char *item, struct kvs_error *err)
 static int add_policy(void *ctx, const char *item, struct kvs_error *err)
 {
 	struct sweep_axes *const axes = ctx;
-	const int   rc = evict_gives(item, err);
-	const char *known;
-	size_t      i;
+	const int                rc = evict_gives(item, err);
+	const char              *known;
+	size_t                   i;
 
 	if (rc < 0)
 		return rc;

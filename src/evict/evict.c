@@ -1,68 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of policies, and what they share: queues, presence, counts. */
+/* What the policies share: parts, queues, presence, counts. */
 #include "evict/evict.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/err.h"
-#include "base/text.h"
 #include "evict/policy.h"
-
-/* Those that give victims. */
-#define POLICIES(X) \
-	X("lru", evict_lru) \
-	X("fifo", evict_fifo) \
-	X("lru-leaf", evict_lru_leaf) \
-	X("s3fifo", evict_s3fifo) \
-	X("host-order", evict_host_order) \
-	X("arc", evict_arc)
-
-#define NONE "none"
-
-#define NAME(name, policy) name,
-const char *const evict_names[] = { POLICIES(NAME) NONE, NULL };
-const char *const evict_giving_names[] = { POLICIES(NAME) NULL };
-#undef NAME
-
-#define POLICY(name, policy) &(policy),
-static const struct evict_policy *const policies[] = { POLICIES(POLICY) &evict_none };
-#undef POLICY
-
-static const struct evict_policy *policy_of(const char *name)
-{
-	size_t i;
-
-	for (i = 0; evict_names[i]; i++) {
-		if (strcmp(evict_names[i], name) == 0)
-			return policies[i];
-	}
-	return NULL;
-}
-
-static int refuse(const char *name, const char *why, const char *const *names,
-		  struct kvs_error *err)
-{
-	char list[80];
-
-	return err_set(err, KVS_E_INVALID, "policy: \"%.40s\" %s; use one of: %s", name, why,
-		       text_join(names, " ", list, sizeof(list)));
-}
-
-int evict_known(const char *name, struct kvs_error *err)
-{
-	return policy_of(name) ? 0 : refuse(name, "is not known", evict_names, err);
-}
-
-int evict_gives(const char *name, struct kvs_error *err)
-{
-	if (!policy_of(name))
-		return refuse(name, "is not known", evict_giving_names, err);
-	if (strcmp(name, NONE) == 0)
-		return refuse(name, "never makes room", evict_giving_names, err);
-	return 0;
-}
 
 static size_t head_bytes(uint32_t part_count)
 {
@@ -112,7 +56,7 @@ static struct evict *make(const struct evict_policy *policy, uint32_t capacity, 
 int evict_open_parts(const char *name, uint32_t capacity, uint32_t part_count,
 		     struct evict **ret_evict, struct kvs_error *err)
 {
-	const struct evict_policy *policy = policy_of(name);
+	const struct evict_policy *policy = evict_policy_of(name);
 	struct evict              *evict;
 
 	if (!policy)

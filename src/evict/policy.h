@@ -70,6 +70,9 @@ static inline uint32_t evict_part_of(const struct evict *evict, uint32_t slot)
 extern const struct evict_policy evict_lru, evict_fifo, evict_lru_leaf, evict_s3fifo,
 	evict_host_order, evict_arc, evict_none;
 
+/* NULL: there is none of that name. */
+const struct evict_policy *evict_policy_of(const char *name);
+
 /*
  * Put an unlinked slot at the tail of a queue of its part; take a linked one out; take it out and
  * put it at a tail.

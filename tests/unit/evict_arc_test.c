@@ -4,7 +4,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #include <cmocka.h>
 
@@ -117,7 +116,7 @@ static void what_another_part_remembers_is_new(void **state)
 	evict_close(evict);
 }
 
-/* --- a cache of eight -------------------------------------------------------------------------- */
+/* --- a cache of eight ------------------------------------------------------------------------ */
 
 #define SLOTS 8u
 
