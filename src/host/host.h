@@ -2,33 +2,39 @@
 /*
  * Host objects: bytes by key in Host memory, from any thread.
  *
- * An object is written once, then read.  Its writer reserves it, fills it in place and finishes it; from then on
- * readers lock it, read it in place and unlock it.
+ * An object is written once, then read.  Its writer reserves it, fills it in place and finishes it;
+ * from then on readers lock it, read it in place and unlock it.
  *
  *   absent --reserve--> STAGED --finish--> RESIDENT --evict, remove--> absent
  *                       STAGED --discard, expiry, client closed--> absent, never seen by a reader
- *                                          RESIDENT --forced out--> DOOMED --last lock and pin--> absent
+ *                                          RESIDENT --forced out--> DOOMED
+ *   DOOMED --last lock and pin given back--> absent
  *
- * Staged    A key that is being written does not exist for readers.  Each writer stages its own bytes: the
- *           first to finish makes the key resident, a later one drops its bytes and succeeds.  What a writer
- *           leaves behind is discarded, never published.
- * Locks     are a client's claims, counted, each client's its own: closing the client gives them back, and one
- *           that has expired cannot be given back by mistake for another's.  Pins are claims of operations: they
- *           never expire.  An object with a lock or a pin is not evicted, and its bytes are not reused.
- * Expiry    of a reservation or a lock is one fact, the end of a write or a read another.  A reservation that
- *           expired can no longer be finished; a client that still writes then writes into memory that is not
- *           its own, so write_ttl_ns is longer than any write can take.
- * Room      is made when it is asked for: a reservation that does not fit evicts, in the policy's order, until
- *           it does.  host_relieve() does the same ahead of need, between two watermarks.
- * Tenants   are namespaces.  With quotas, a tenant at its quota gives up its own objects; when memory itself is
- *           short, the tenant that holds the most gives.  A quota is never exceeded, staged bytes included.
- * Batches   are atomic a key, not as a whole.  Keys of a batch are served in any order; a key that a batch names
- *           twice is two requests.
- * Listeners hear one call a batch, after it, outside all locks.  Each key of a notice carries the number that was
- *           drawn under the lock of the key's shard: by these numbers changes of one key have one order.
+ * Staged    A key that is being written does not exist for readers.  Each writer stages its own
+ *           bytes: the first to finish makes the key resident, a later one drops its bytes and
+ *           succeeds.  What a writer leaves behind is discarded, never published.
+ * Locks     are a client's claims, counted, each client's its own: closing the client gives them
+ *           back, and one that has expired cannot be given back by mistake for another's.  Pins are
+ *           claims of operations: they never expire.  An object with a lock or a pin is not
+ *           evicted, and its bytes are not reused.
+ * Expiry    of a reservation or a lock is one fact, the end of a write or a read another.  A
+ *           reservation that expired can no longer be finished; a client that still writes then
+ *           writes into memory that is not its own, so write_ttl_ns is longer than any write can
+ *           take.
+ * Room      is made when it is asked for: a reservation that does not fit evicts, in the policy's
+ *           order, until it does.  host_relieve() does the same ahead of need, between two
+ *           watermarks.
+ * Tenants   are namespaces.  With quotas, a tenant at its quota gives up its own objects; when
+ *           memory itself is short, the tenant that holds the most gives.  A quota is never
+ *           exceeded, staged bytes included.
+ * Batches   are atomic a key, not as a whole.  Keys of a batch are served in any order; a key that
+ *           a batch names twice is two requests.
+ * Listeners hear one call a batch, after it, outside all locks.  Each key of a notice carries the
+ *           number that was drawn under the lock of the key's shard: by these numbers changes of
+ *           one key have one order.
  * Limits    everything in host_options; HOST_KEYS_MAX keys a batch.  Nothing allocates after open.
- * Threads   Any, but open and close.  A shard has one mutex; at most one shard's and then the space's is held.
- *           Time is an argument: nanoseconds of one monotonic clock.
+ * Threads   Any, but open and close.  A shard has one mutex; at most one shard's and then the
+ *           space's is held.  Time is an argument: nanoseconds of one monotonic clock.
  */
 #ifndef HOST_HOST_H
 #define HOST_HOST_H
@@ -146,9 +152,12 @@ int host_open(const struct host_options *options, struct host **ret_host, struct
 /* All clients are closed and no pin is left: asserted.  NULL is fine. */
 void host_close(struct host *host);
 
-/* --- clients ------------------------------------------------------------------------------------ */
+/* --- clients ---------------------------------------------------------------------------------- */
 
-/* Names a client; 0 names none.  Never used again after its close: what comes with it is KVS_E_CLOSED. */
+/*
+ * Names a client; 0 names none.  Never used again after its close: what comes with it is
+ * KVS_E_CLOSED.
+ */
 typedef uint64_t host_client;
 
 enum host_client_flag {
@@ -160,12 +169,12 @@ enum host_client_flag {
 int host_client_open(struct host *host, unsigned flags, host_client *ret_client);
 
 /*
- * Discard what it staged and give back its locks; other threads of its may still call, and get KVS_E_CLOSED.
- * KVS_E_CLOSED: it is none.
+ * Discard what it staged and give back its locks; other threads of its may still call, and get
+ * KVS_E_CLOSED. KVS_E_CLOSED: it is none.
  */
 int host_client_close(struct host *host, host_client client, uint64_t now_ns);
 
-/* --- writing ------------------------------------------------------------------------------------ */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 /* Who stages.  Two tags of one client are two writers, who do not see each other. */
 struct host_writer {
@@ -181,30 +190,33 @@ enum host_reserve_flag {
 /**
  * Stage count objects of bytes[i].
  *
- * Shape   ret_spans[i] is the memory to fill, with room for a trailer behind it; zeroed where rc[i] is not 0.
+ * Shape   ret_spans[i] is the memory to fill, with room for a trailer behind it; zeroed where rc[i]
+ *         is not 0.
  * Errors  The call: KVS_E_INVALID (count), KVS_E_CLOSED: no row was looked at.  A row: 0;
  *         KVS_E_EXISTS   resident already;
  *         KVS_E_BUSY     this writer stages it, or the key is still doomed;
  *         KVS_E_INVALID  0 bytes, or more than one field holds;
- *         KVS_E_FULL     no room, no record, or the quota; with HOST_WHOLE for all rows that wanted room, when
- *                        one of them finds none.
+ *         KVS_E_FULL     no room, no record, or the quota; with HOST_WHOLE for all rows that wanted
+ *                        room, when one of them finds none;
+ *         KVS_E_CLOSED   the client was closed meanwhile.
  */
 int host_reserve(struct host *host, struct host_writer writer, const struct kvs_key *keys,
 		 const uint64_t *bytes, uint32_t count, unsigned flags, uint64_t now_ns,
 		 struct kvs_span *ret_spans, int *ret_rc);
 
 /*
- * Publish what the writer staged.  A row: 0, also where another writer was first; KVS_E_MISSING: neither
- * resident nor staged by this writer; KVS_E_STALE: resident, but this writer stages nothing, or its reservation
- * expired.
+ * Publish what the writer staged.  A row: 0, also where another writer was first; KVS_E_MISSING:
+ * neither resident nor staged by this writer; KVS_E_STALE: resident, but this writer stages
+ * nothing, or its reservation expired.
  */
 int host_finish(struct host *host, struct host_writer writer, const struct kvs_key *keys,
 		uint32_t count, uint64_t now_ns, int *ret_rc);
 
 /*
- * The same and lock_count locks for `reader` in one step, so that nothing comes between: told as HOST_LOADED.
- * A twin that was there first is locked, and its span returned, instead.  lock_count 0 publishes unlocked; a
- * temporary object is then gone at once.  Also KVS_E_FULL: no lock left; the row stays staged.
+ * The same and lock_count locks for `reader` in one step, so that nothing comes between: told as
+ * HOST_LOADED. A twin that was there first is locked, and its span returned, instead.  lock_count 0
+ * publishes unlocked; a temporary object is then gone at once.  Also KVS_E_FULL: no lock left; the
+ * row stays staged.
  */
 int host_finish_locked(struct host *host, struct host_writer writer, host_client reader,
 		       uint32_t lock_count, const struct kvs_key *keys, uint32_t count,
@@ -214,26 +226,29 @@ int host_finish_locked(struct host *host, struct host_writer writer, host_client
 int host_discard(struct host *host, struct host_writer writer, const struct kvs_key *keys,
 		 uint32_t count, int *ret_rc);
 
-/* --- reading ------------------------------------------------------------------------------------ */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 /**
  * Lock what is resident, lock_count times a row.  No use in the policy's sense: host_touch() is.
  *
- * Errors  The call: KVS_E_INVALID (count; lock_count 0 or past HOST_LOCKS_MAX), KVS_E_CLOSED.  A row: 0;
- *         KVS_E_MISSING; KVS_E_FULL: lock_max, or more than HOST_LOCKS_MAX of this client.
+ * Errors  The call: KVS_E_INVALID (count; lock_count 0 or past HOST_LOCKS_MAX), KVS_E_CLOSED.  A
+ *         row: 0; KVS_E_MISSING; KVS_E_FULL: lock_max, or more than HOST_LOCKS_MAX of this client.
  */
 int host_lock(struct host *host, host_client client, uint32_t lock_count,
 	      const struct kvs_key *keys, uint32_t count, uint64_t now_ns,
 	      struct kvs_span *ret_spans, int *ret_rc);
 
 /*
- * Give back lock_count locks a row.  A row: 0; KVS_E_MISSING: no such object; KVS_E_STALE: the client holds
- * fewer (none is taken then).
+ * Give back lock_count locks a row.  A row: 0; KVS_E_MISSING: no such object; KVS_E_STALE: the
+ * client holds fewer (none is taken then).
  */
 int host_unlock(struct host *host, host_client client, uint32_t lock_count,
 		const struct kvs_key *keys, uint32_t count, uint64_t now_ns, int *ret_rc);
 
-/* The spans of what the client holds locked, no lock taken.  A row: 0, KVS_E_MISSING, KVS_E_STALE: not locked. */
+/*
+ * The spans of what the client holds locked, no lock taken.  A row: 0, KVS_E_MISSING, KVS_E_STALE:
+ * not locked.
+ */
 int host_spans(struct host *host, host_client client, const struct kvs_key *keys, uint32_t count,
 	       uint64_t now_ns, struct kvs_span *ret_spans, int *ret_rc);
 
@@ -244,7 +259,7 @@ int host_lookup(struct host *host, const struct kvs_key *keys, uint32_t count,
 /* A use each, for the policy: what is not resident is skipped. */
 int host_touch(struct host *host, const struct kvs_key *keys, uint32_t count);
 
-/* --- operations --------------------------------------------------------------------------------- */
+/* --- operations ------------------------------------------------------------------------------- */
 
 /* An operation's claim on a resident object: names it, whatever becomes of its key. */
 struct host_pin {
@@ -257,13 +272,14 @@ int  host_pin(struct host *host, const struct kvs_key *keys, uint32_t count,
 	      struct host_pin *ret_pins, struct kvs_span *ret_spans, int *ret_rc);
 void host_unpin(struct host *host, const struct host_pin *pins, uint32_t count);
 
-/* --- removing ----------------------------------------------------------------------------------- */
+/* --- removing --------------------------------------------------------------------------------- */
 
 /*
- * Remove resident objects.  A row: 0; KVS_E_MISSING; KVS_E_LOCKED: locked, pinned, or staged by a writer.  With
- * force, locked and pinned ones are doomed: their key is free of readers at once, their bytes when the last lock
- * and pin are given back; and what clients staged, under a key or beside it, is dropped, so that its writers
- * find KVS_E_STALE or KVS_E_MISSING.  What a client of HOST_NO_TTL stages is under I/O and stays.
+ * Remove resident objects.  A row: 0; KVS_E_MISSING; KVS_E_LOCKED: locked, pinned, or staged by a
+ * writer.  With force, locked and pinned ones are doomed: their key is free of readers at once,
+ * their bytes when the last lock and pin are given back; and what clients staged, under a key or
+ * beside it, is dropped, so that its writers find KVS_E_STALE or KVS_E_MISSING.  What a client of
+ * HOST_NO_TTL stages is under I/O and stays.
  */
 int host_remove(struct host *host, const struct kvs_key *keys, uint32_t count, bool force,
 		int *ret_rc);
@@ -272,18 +288,21 @@ int host_remove(struct host *host, const struct kvs_key *keys, uint32_t count, b
 void host_clear(struct host *host, const struct kvs_namespace *space, bool force,
 		uint64_t *ret_removed, uint64_t *ret_left);
 
-/* --- upkeep ------------------------------------------------------------------------------------- */
+/* --- upkeep ----------------------------------------------------------------------------------- */
 
 /* Drop reservations and locks whose time is over.  Calls do so for their own shard anyway. */
 void host_expire(struct host *host, uint64_t now_ns);
 
 /*
- * While more than `high` is used: evict down to `low`, at most object_max objects a call; how many went.
- * Never those that are staged, locked or pinned.
+ * While more than `high` is used: evict down to `low`, at most object_max objects a call; how many
+ * went.  Never those that are staged, locked or pinned.
  */
 uint32_t host_relieve(struct host *host, uint64_t now_ns, uint32_t object_max);
 
-/* KVS_E_UNSUPPORTED: not isolated; KVS_E_FULL: HOST_TENANTS_MAX.  A quota below what is used evicts what it can. */
+/*
+ * KVS_E_UNSUPPORTED: not isolated; KVS_E_FULL: HOST_TENANTS_MAX.  A quota below what is used evicts
+ * what it can.
+ */
 int host_quota(struct host *host, const struct kvs_namespace *tenant, uint64_t quota_bytes,
 	       uint64_t now_ns);
 /* Bytes of a tenant, and its quota (0: none); false when it is unknown. */

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* host_finish(), host_finish_locked(), host_discard(): how a write ends. */
+#include "base/err.h"
+#include "host/life.h"
+#include "host/lock.h"
+#include "host/reserve.h"
+
+/* What a writer finds under a key. */
+struct found {
+	uint32_t first; /* of the key */
+	uint32_t own;   /* what it stages */
+};
+
+/* 0, or what a row says that has nothing to finish; what expired is dropped. */
+static int find(struct visit *visit, const struct write *call, const struct group *group, uint32_t i,
+		struct found *ret_found)
+{
+	const struct shard *const shard = visit->shard;
+	const uint32_t first = life_find(shard, group_hash(group, i), group_key(group, i));
+	uint32_t       own;
+
+	if (!clients_is(&visit->host->clients, call->writer.client))
+		return KVS_E_CLOSED;
+	own = life_staged(shard, first, client_slot(call->writer.client), call->writer.tag);
+	if (own == SLOT_NONE) {
+		return first != SLOT_NONE && shard->records[first].state == RECORD_RESIDENT
+			       ? KVS_E_STALE
+			       : KVS_E_MISSING;
+	}
+	*ret_found = (struct found){ first, own };
+	if (shard->records[own].expiry_ns > shard->now_ns)
+		return 0;
+	visit_count(visit, HOST_EXPIRED_WRITES);
+	life_drop(visit, own);
+	return KVS_E_STALE;
+}
+
+static bool is_first(const struct visit *visit, const struct found *found, enum record_state state)
+{
+	return visit->shard->records[found->first].state == state;
+}
+
+/* The key is resident already, or was forced out while this was written. */
+static int drop_late(struct visit *visit, const struct found *found)
+{
+	const bool is_twin = is_first(visit, found, RECORD_RESIDENT);
+
+	visit_count(visit, is_twin ? HOST_DROPPED_TWINS : HOST_DISCARDED);
+	life_drop(visit, found->own);
+	return is_twin ? 0 : KVS_E_STALE;
+}
+
+static void publish(struct visit *visit, const struct found *found, bool is_load)
+{
+	const struct record *const record = &visit->shard->records[found->own];
+	const bool loaded = is_load || (record->flags & RECORD_TEMPORARY);
+
+	life_publish(visit, found->own, found->first);
+	visit_count(visit, HOST_FINISHED);
+	visit_note(visit, loaded ? HOST_LOADED : HOST_WRITTEN, &record->key);
+}
+
+/* --- finish ----------------------------------------------------------------------------------- */
+
+static int finish_row(struct visit *visit, const struct write *call, const struct group *group,
+		      uint32_t i)
+{
+	struct found found;
+	const int    rc = find(visit, call, group, i, &found);
+
+	if (rc != 0)
+		return rc;
+	if (!is_first(visit, &found, RECORD_STAGED))
+		return drop_late(visit, &found);
+	publish(visit, &found, false);
+	return 0;
+}
+
+static void serve_finish(struct visit *visit, const struct group *group, void *arg)
+{
+	const struct write *const call = arg;
+	uint32_t                  i;
+
+	for (i = 0; i < group->count; i++)
+		call->rc[group_row(group, i)] = finish_row(visit, call, group, i);
+	(void)lock_expire(visit);
+}
+
+int host_finish(struct host *host, struct host_writer writer, const struct kvs_key *keys,
+		uint32_t count, uint64_t now_ns, int *ret_rc)
+{
+	struct write call = { .host = host, .writer = writer, .rc = ret_rc };
+
+	if (count > HOST_KEYS_MAX)
+		return KVS_E_INVALID;
+	if (!clients_is(&host->clients, writer.client))
+		return KVS_E_CLOSED;
+	rows_run(host, keys, count, now_ns, serve_finish, &call);
+	return 0;
+}
+
+/* --- finish, locked --------------------------------------------------------------------------- */
+
+/* Nobody will lock it: a temporary object has done what it was for. */
+static void leave_unlocked(struct visit *visit, uint32_t slot)
+{
+	if (visit->shard->records[slot].flags & RECORD_TEMPORARY)
+		life_remove(visit, slot);
+}
+
+static int finish_locked_row(struct visit *visit, const struct write *call,
+			     const struct group *group, uint32_t i)
+{
+	struct kvs_span *const span = &call->spans[group_row(group, i)];
+	struct found           found;
+	int                    rc = find(visit, call, group, i, &found);
+	bool                   is_twin;
+	uint32_t               slot, claim;
+
+	*span = (struct kvs_span){ 0 };
+	if (rc == 0 && !clients_is(&visit->host->clients, call->reader))
+		rc = KVS_E_CLOSED;
+	if (rc != 0)
+		return rc;
+	if (is_first(visit, &found, RECORD_DOOMED))
+		return drop_late(visit, &found);
+	is_twin = is_first(visit, &found, RECORD_RESIDENT);
+	slot = is_twin ? found.first : found.own;
+	claim = lock_claim(visit, slot, call->reader);
+	if (call->locks > 0 && lock_may(visit, claim, call->locks) != 0) {
+		visit_count(visit, HOST_REFUSED_LOCKS);
+		return KVS_E_FULL;
+	}
+	if (is_twin)
+		(void)drop_late(visit, &found);
+	else
+		publish(visit, &found, true);
+	if (call->locks == 0) {
+		if (!is_twin)
+			leave_unlocked(visit, slot);
+		return 0;
+	}
+	lock_take(visit, slot, call->reader, call->locks);
+	if (is_twin)
+		visit_note(visit, HOST_LOCKED, &visit->shard->records[slot].key);
+	*span = span_of(visit->host, &visit->shard->records[slot]);
+	return 0;
+}
+
+static void serve_finish_locked(struct visit *visit, const struct group *group, void *arg)
+{
+	const struct write *const call = arg;
+	uint32_t                  i;
+
+	for (i = 0; i < group->count; i++)
+		call->rc[group_row(group, i)] = finish_locked_row(visit, call, group, i);
+	(void)lock_expire(visit);
+}
+
+int host_finish_locked(struct host *host, struct host_writer writer, host_client reader,
+		       uint32_t lock_count, const struct kvs_key *keys, uint32_t count,
+		       uint64_t now_ns, struct kvs_span *ret_spans, int *ret_rc)
+{
+	struct write call = { .host = host, .writer = writer, .reader = reader,
+			      .locks = lock_count, .spans = ret_spans, .rc = ret_rc };
+
+	if (count > HOST_KEYS_MAX || lock_count > HOST_LOCKS_MAX)
+		return KVS_E_INVALID;
+	if (!clients_is(&host->clients, writer.client) || !clients_is(&host->clients, reader))
+		return KVS_E_CLOSED;
+	rows_run(host, keys, count, now_ns, serve_finish_locked, &call);
+	return 0;
+}
+
+/* --- discard ---------------------------------------------------------------------------------- */
+
+/* No time is told: what expired and is still there may go as well as the rest. */
+static int discard_row(struct visit *visit, const struct write *call, const struct group *group,
+		       uint32_t i)
+{
+	const struct shard *const shard = visit->shard;
+	const uint32_t first = life_find(shard, group_hash(group, i), group_key(group, i));
+	uint32_t       own;
+
+	if (!clients_is(&visit->host->clients, call->writer.client))
+		return KVS_E_CLOSED;
+	own = life_staged(shard, first, client_slot(call->writer.client), call->writer.tag);
+	if (own == SLOT_NONE) {
+		return first != SLOT_NONE && shard->records[first].state == RECORD_RESIDENT
+			       ? KVS_E_STALE
+			       : KVS_E_MISSING;
+	}
+	visit_count(visit, HOST_DISCARDED);
+	life_drop(visit, own);
+	return 0;
+}
+
+static void serve_discard(struct visit *visit, const struct group *group, void *arg)
+{
+	const struct write *const call = arg;
+	uint32_t                  i;
+
+	for (i = 0; i < group->count; i++)
+		call->rc[group_row(group, i)] = discard_row(visit, call, group, i);
+}
+
+void reserve_undo(struct visit *visit, const struct group *group, void *arg)
+{
+	const struct write *const call = arg;
+	uint32_t                  i;
+
+	for (i = 0; i < group->count; i++) {
+		if (call->rc[group_row(group, i)] == 0)
+			(void)discard_row(visit, call, group, i);
+	}
+}
+
+int host_discard(struct host *host, struct host_writer writer, const struct kvs_key *keys,
+		 uint32_t count, int *ret_rc)
+{
+	struct write call = { .host = host, .writer = writer, .rc = ret_rc };
+
+	if (count > HOST_KEYS_MAX)
+		return KVS_E_INVALID;
+	if (!clients_is(&host->clients, writer.client))
+		return KVS_E_CLOSED;
+	rows_run(host, keys, count, 0, serve_discard, &call);
+	return 0;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/rows.h"
+
+#include "base/err.h"
+#include "key/key.h"
+
+struct load {
+	uint64_t hashes[ROWS_MAX];
+	uint16_t rows[ROWS_MAX];
+	uint16_t ends[HOST_SHARDS_MAX];
+	uint8_t  shards[ROWS_MAX];
+};
+
+static_assert(2 * ROWS_MAX + VISIT_ASIDE_MAX <= NOTICES_MAX, "a visit's notices fit");
+static_assert(HOST_SHARDS_MAX <= UINT8_MAX + 1 && ROWS_MAX <= UINT16_MAX, "numbers fit");
+
+void rows_sort(const uint8_t *shards, uint32_t count, uint32_t shard_count, uint16_t *ret_rows,
+	       uint16_t *ret_ends)
+{
+	uint32_t i, s, sum = 0;
+
+	for (s = 0; s < shard_count; s++)
+		ret_ends[s] = 0;
+	for (i = 0; i < count; i++)
+		ret_ends[shards[i]]++;
+	for (s = 0; s < shard_count; s++) {
+		const uint16_t own = ret_ends[s];
+
+		ret_ends[s] = (uint16_t)sum;
+		sum += own;
+	}
+	for (i = 0; i < count; i++)
+		ret_rows[ret_ends[shards[i]]++] = (uint16_t)i;
+}
+
+/* The buckets are on their way while the rest is hashed. */
+static void load_rows(struct load *load, const struct host *host, const struct kvs_key *keys,
+		      uint32_t count)
+{
+	uint32_t i;
+
+	for (i = 0; i < count; i++) {
+		load->hashes[i] = key_hash(&keys[i]);
+		load->shards[i] = (uint8_t)shard_of(host, load->hashes[i]);
+		map_prefetch(&host->shards[load->shards[i]].map, load->hashes[i]);
+	}
+	rows_sort(load->shards, count, host->shard_count, load->rows, load->ends);
+}
+
+static void serve_load(struct host *host, const struct load *load, struct group *group,
+		       uint64_t now_ns, struct notices *notices, rows_serve *serve, void *call)
+{
+	struct visit visit;
+	uint32_t     shard, i, begin = 0;
+
+	for (shard = 0; shard < host->shard_count; begin = load->ends[shard++]) {
+		group->rows = load->rows + begin;
+		group->count = load->ends[shard] - begin;
+		if (group->count == 0)
+			continue;
+		if (notices->count + 2 * group->count + VISIT_ASIDE_MAX > NOTICES_MAX)
+			notices_tell(notices, host->listeners, host->listener_count);
+		visit_begin(&visit, host, shard, now_ns, notices);
+		for (i = 0; i < group->count; i++)
+			map_prefetch_key(&visit.shard->map, group_hash(group, i));
+		serve(&visit, group, call);
+		visit_end(&visit);
+	}
+}
+
+void rows_run(struct host *host, const struct kvs_key *keys, uint32_t count, uint64_t now_ns,
+	      rows_serve *serve, void *call)
+{
+	struct load    load;
+	struct notices notices;
+	struct group   group = { .hashes = load.hashes };
+	uint32_t       load_count;
+
+	notices_init(&notices);
+	for (; group.first < count; group.first += load_count) {
+		load_count = count - group.first < ROWS_MAX ? count - group.first : ROWS_MAX;
+		group.keys = keys + group.first;
+		load_rows(&load, host, group.keys, load_count);
+		serve_load(host, &load, &group, now_ns, &notices, serve, call);
+		notices_tell(&notices, host->listeners, host->listener_count);
+	}
+}

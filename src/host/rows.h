@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A batch of keys, shard by shard.
+ *
+ * A batch is cut into loads of at most ROWS_MAX rows, each key is hashed once, and the rows of a
+ * shard are served together, in the order of the batch, while its mutex is held once.
+ */
+#ifndef HOST_ROWS_H
+#define HOST_ROWS_H
+
+#include "host/visit.h"
+
+#define ROWS_MAX 512u
+
+/* The rows of one shard, out of one load. */
+struct group {
+	const struct kvs_key *keys;   /* of the load */
+	const uint64_t       *hashes; /* of the load */
+	const uint16_t       *rows;   /* in the load, ascending */
+	uint32_t              count;
+	uint32_t              first; /* of the load, in the batch */
+};
+
+typedef void rows_serve(struct visit *visit, const struct group *group, void *call);
+
+/* Serve all rows of a batch and tell what there is to tell. */
+void rows_run(struct host *host, const struct kvs_key *keys, uint32_t count, uint64_t now_ns,
+	      rows_serve *serve, void *call);
+
+/* Row i of a group: its key, its hash and its place in the batch. */
+static inline const struct kvs_key *group_key(const struct group *group, uint32_t i)
+{
+	return &group->keys[group->rows[i]];
+}
+
+static inline uint64_t group_hash(const struct group *group, uint32_t i)
+{
+	return group->hashes[group->rows[i]];
+}
+
+static inline uint32_t group_row(const struct group *group, uint32_t i)
+{
+	return group->first + group->rows[i];
+}
+
+static inline uint32_t shard_of(const struct host *host, uint64_t hash)
+{
+	/* The map uses the upper half. */
+	return (uint32_t)hash & (host->shard_count - 1);
+}
+
+/*
+ * Order count rows by shard: ret_rows has those of shard 0 first, ret_ends[s] says where those of
+ * shard s end.
+ */
+void rows_sort(const uint8_t *shards, uint32_t count, uint32_t shard_count, uint16_t *ret_rows,
+	       uint16_t *ret_ends);
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Clients that come and go, time that passes, watermarks and quotas. */
+#include "base/err.h"
+#include "host/life.h"
+#include "host/lock.h"
+#include "host/victims.h"
+
+/* What a client leaves is dropped in visits of so many. */
+#define LEFT_MAX (NOTICES_MAX / 2)
+
+/* --- clients ---------------------------------------------------------------------------------- */
+
+int host_client_open(struct host *host, unsigned flags, host_client *ret_client)
+{
+	return clients_enter(&host->clients, flags, ret_client);
+}
+
+/* True when the shard has nothing of the client any more. */
+static bool drop_left(struct visit *visit, uint32_t client)
+{
+	struct shard *const shard = visit->shard;
+	struct list *const  writes = &shard->writers[client];
+	struct list *const  locks = &shard->claims.of_client[client];
+	uint32_t            i;
+
+	for (i = 0; i < LEFT_MAX && writes->head != SLOT_NONE; i++) {
+		visit_count(visit, HOST_ABANDONED);
+		life_drop(visit, writes->head);
+	}
+	for (; i < LEFT_MAX && locks->head != SLOT_NONE; i++)
+		lock_give(visit, locks->head, shard->claims.claims[locks->head].count);
+	return writes->head == SLOT_NONE && locks->head == SLOT_NONE;
+}
+
+int host_client_close(struct host *host, host_client client, uint64_t now_ns)
+{
+	struct notices notices;
+	struct visit   visit;
+	uint32_t       shard;
+	bool           done;
+
+	if (!clients_retire(&host->clients, client))
+		return KVS_E_CLOSED;
+	notices_init(&notices);
+	for (shard = 0; shard < host->shard_count; shard += done) {
+		visit_begin(&visit, host, shard, now_ns, &notices);
+		done = drop_left(&visit, client_slot(client));
+		visit_end(&visit);
+		notices_tell(&notices, host->listeners, host->listener_count);
+	}
+	clients_leave(&host->clients, client);
+	return 0;
+}
+
+/* --- time ------------------------------------------------------------------------------------- */
+
+void host_expire(struct host *host, uint64_t now_ns)
+{
+	struct notices notices;
+	struct visit   visit;
+	uint32_t       shard;
+	bool           done;
+
+	notices_init(&notices);
+	for (shard = 0; shard < host->shard_count; shard += done) {
+		visit_begin(&visit, host, shard, now_ns, &notices);
+		done = lock_expire(&visit);
+		visit_end(&visit);
+		notices_tell(&notices, host->listeners, host->listener_count);
+	}
+}
+
+/* --- room ------------------------------------------------------------------------------------- */
+
+static uint64_t used_pages(const struct host *host)
+{
+	return atomic_load_explicit(&host->used_pages, memory_order_relaxed);
+}
+
+static bool is_above_low(const struct host *host, uint32_t tenant)
+{
+	(void)tenant;
+	return used_pages(host) > host->low_pages;
+}
+
+static bool exceeds_quota(const struct host *host, uint32_t tenant)
+{
+	return tenants_exceeds(&host->tenants, tenant);
+}
+
+uint32_t host_relieve(struct host *host, uint64_t now_ns, uint32_t object_max)
+{
+	struct notices notices;
+	uint32_t       gone = 0;
+
+	host_expire(host, now_ns);
+	notices_init(&notices);
+	if (used_pages(host) > host->high_pages) {
+		const uint32_t first = atomic_fetch_add_explicit(&host->hand, 1, memory_order_relaxed);
+
+		gone = victims_go(host, TENANT_NONE, object_max, first, is_above_low, &notices);
+		notices_tell(&notices, host->listeners, host->listener_count);
+	}
+	/* Whether it helped or not: the next reservation past `high` presses again. */
+	atomic_store_explicit(&host->is_pressed, false, memory_order_relaxed);
+	return gone;
+}
+
+int host_quota(struct host *host, const struct kvs_namespace *tenant, uint64_t quota_bytes,
+	       uint64_t now_ns)
+{
+	struct notices notices;
+	uint32_t       number;
+	int            rc;
+
+	if (!host->isolate)
+		return KVS_E_UNSUPPORTED;
+	rc = tenants_quota(&host->tenants, tenant, quota_bytes, &number);
+	if (rc < 0)
+		return rc;
+	host_expire(host, now_ns);
+	notices_init(&notices);
+	(void)victims_go(host, number, UINT32_MAX, 0, exceeds_quota, &notices);
+	notices_tell(&notices, host->listeners, host->listener_count);
+	return 0;
+}
+
+bool host_tenant(struct host *host, const struct kvs_namespace *tenant, uint64_t *ret_bytes,
+		 uint64_t *ret_quota)
+{
+	return host->isolate && tenants_look(&host->tenants, tenant, ret_bytes, ret_quota);
+}
