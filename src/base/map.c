@@ -18,6 +18,11 @@ static uint32_t tag_of(uint64_t hash)
 	return (uint32_t)(hash >> 32);
 }
 
+static uint32_t home_of(const struct map *map, uint64_t hash)
+{
+	return tag_of(hash) & map->mask;
+}
+
 static const uint8_t *key_of(const struct map *map, uint32_t slot)
 {
 	return map->keys + slot * map->key_stride;
@@ -66,8 +71,7 @@ uint32_t map_find(const struct map *map, uint64_t hash, const void *key)
 {
 	uint32_t b;
 
-	for (b = (uint32_t)hash & map->mask; map->buckets[b].slot != SLOT_NONE;
-	     b = (b + 1) & map->mask) {
+	for (b = home_of(map, hash); map->buckets[b].slot != SLOT_NONE; b = (b + 1) & map->mask) {
 		if (map->buckets[b].tag == tag_of(hash) &&
 		    memcmp(key_of(map, map->buckets[b].slot), key, map->key_bytes) == 0)
 			return map->buckets[b].slot;
@@ -80,8 +84,7 @@ void map_insert(struct map *map, uint64_t hash, uint32_t slot)
 	uint32_t b;
 
 	KVS_ASSERT_CMP(map->count, <, map->capacity);
-	for (b = (uint32_t)hash & map->mask; map->buckets[b].slot != SLOT_NONE;
-	     b = (b + 1) & map->mask) {
+	for (b = home_of(map, hash); map->buckets[b].slot != SLOT_NONE; b = (b + 1) & map->mask) {
 		if (map->buckets[b].tag == tag_of(hash)) {
 			KVS_ASSERT(memcmp(key_of(map, map->buckets[b].slot), key_of(map, slot),
 					  map->key_bytes) != 0);
@@ -91,10 +94,7 @@ void map_insert(struct map *map, uint64_t hash, uint32_t slot)
 	map->count++;
 }
 
-/*
- * Close the gap: pull back each follower whose home does not lie behind it.  A bucket keeps only
- * the upper half of the hash, so the home is worked out from the record's key; followers are few.
- */
+/* Close the gap: pull back each follower whose home, which its tag tells, does not lie behind it. */
 static void shift_back(struct map *map, uint32_t gap)
 {
 	uint32_t b = gap;
@@ -105,7 +105,7 @@ static void shift_back(struct map *map, uint32_t gap)
 		b = (b + 1) & map->mask;
 		if (map->buckets[b].slot == SLOT_NONE)
 			break;
-		home = (uint32_t)map_hash(map, key_of(map, map->buckets[b].slot)) & map->mask;
+		home = map->buckets[b].tag & map->mask;
 		if (((b - home) & map->mask) < ((b - gap) & map->mask))
 			continue;
 		map->buckets[gap] = map->buckets[b];
@@ -118,7 +118,7 @@ void map_remove(struct map *map, uint64_t hash, uint32_t slot)
 {
 	uint32_t b;
 
-	for (b = (uint32_t)hash & map->mask; map->buckets[b].slot != slot; b = (b + 1) & map->mask)
+	for (b = home_of(map, hash); map->buckets[b].slot != slot; b = (b + 1) & map->mask)
 		KVS_ASSERT(map->buckets[b].slot != SLOT_NONE);
 	map->count--;
 	shift_back(map, b);

@@ -7,7 +7,7 @@
  * unchanged until map_remove().
  *
  * Shape    Open addressing with linear probing and backward shift, at most 3/4 full, 8 bytes a
- *          bucket.
+ *          bucket.  A bucket knows its home, so that a removal visits no record.
  * Limits   capacity entries, fixed at open; the caller's slots are the bound, so an insert cannot
  *          find the map full.
  * Order    Nothing here exposes hash order: there is no iteration.
@@ -22,7 +22,7 @@
 
 struct map_bucket {
 	uint32_t slot; /* SLOT_NONE when empty */
-	uint32_t tag;  /* upper half of the hash; the lower bits chose the home bucket */
+	uint32_t tag;  /* upper half of the hash; its lower bits chose the home bucket */
 };
 
 struct map {
@@ -51,15 +51,16 @@ void map_remove(struct map *map, uint64_t hash, uint32_t slot);
 /* Bring in the bucket that a look-up of the hash begins with: some look-ups ahead of it. */
 static inline void map_prefetch(const struct map *map, uint64_t hash)
 {
-	__builtin_prefetch(&map->buckets[(uint32_t)hash & map->mask]);
+	__builtin_prefetch(&map->buckets[(uint32_t)(hash >> 32) & map->mask]);
 }
 
 /* Once the bucket is there: bring in the key that the look-up will compare, where there is one. */
 static inline void map_prefetch_key(const struct map *map, uint64_t hash)
 {
-	const struct map_bucket *const bucket = &map->buckets[(uint32_t)hash & map->mask];
+	const uint32_t                 tag = (uint32_t)(hash >> 32);
+	const struct map_bucket *const bucket = &map->buckets[tag & map->mask];
 
-	if (bucket->slot != SLOT_NONE && bucket->tag == (uint32_t)(hash >> 32))
+	if (bucket->slot != SLOT_NONE && bucket->tag == tag)
 		__builtin_prefetch(map->keys + bucket->slot * map->key_stride);
 }
 
