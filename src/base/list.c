@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/list.h"
 
-#include "base/err.h"
-
 void list_links_init(struct link *links, uint32_t count)
 {
 	uint32_t i;
@@ -16,12 +14,6 @@ void list_init(struct list *list)
 	*list = (struct list){ .head = SLOT_NONE, .tail = SLOT_NONE };
 }
 
-/* A linked slot never names itself, so a link to itself is the mark of "in no list". */
-bool list_is_linked(const struct link *links, uint32_t slot)
-{
-	return links[slot].next != slot;
-}
-
 void list_push_head(struct list *list, struct link *links, uint32_t slot)
 {
 	KVS_ASSERT(!list_is_linked(links, slot));
@@ -32,36 +24,6 @@ void list_push_head(struct list *list, struct link *links, uint32_t slot)
 		links[list->head].prev = slot;
 	list->head = slot;
 	list->count++;
-}
-
-void list_push_tail(struct list *list, struct link *links, uint32_t slot)
-{
-	KVS_ASSERT(!list_is_linked(links, slot));
-	links[slot] = (struct link){ .prev = list->tail, .next = SLOT_NONE };
-	if (list->tail == SLOT_NONE)
-		list->head = slot;
-	else
-		links[list->tail].next = slot;
-	list->tail = slot;
-	list->count++;
-}
-
-void list_remove(struct list *list, struct link *links, uint32_t slot)
-{
-	const struct link link = links[slot];
-
-	KVS_ASSERT(list_is_linked(links, slot));
-	KVS_ASSERT_CMP(list->count, >, 0);
-	if (link.prev == SLOT_NONE)
-		list->head = link.next;
-	else
-		links[link.prev].next = link.next;
-	if (link.next == SLOT_NONE)
-		list->tail = link.prev;
-	else
-		links[link.next].prev = link.prev;
-	links[slot] = (struct link){ .prev = slot, .next = slot };
-	list->count--;
 }
 
 uint32_t list_pop_head(struct list *list, struct link *links)

@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/err.h"
+
 #define SLOT_NONE UINT32_MAX
 
 struct link {
@@ -29,16 +31,54 @@ struct list {
 void list_links_init(struct link *links, uint32_t count);
 void list_init(struct list *list);
 
-bool list_is_linked(const struct link *links, uint32_t slot);
+static inline bool list_is_linked(const struct link *links, uint32_t slot);
 
-void list_push_head(struct list *list, struct link *links, uint32_t slot);
-void list_push_tail(struct list *list, struct link *links, uint32_t slot);
-void list_remove(struct list *list, struct link *links, uint32_t slot);
+void               list_push_head(struct list *list, struct link *links, uint32_t slot);
+static inline void list_push_tail(struct list *list, struct link *links, uint32_t slot);
+static inline void list_remove(struct list *list, struct link *links, uint32_t slot);
 
 /* Remove and return the head; SLOT_NONE when empty. */
 uint32_t list_pop_head(struct list *list, struct link *links);
 
 /* O(n): every link agrees with its neighbours and the count is right.  Panics otherwise. */
 void list_audit(const struct list *list, const struct link *links, uint32_t slot_count);
+
+/* --- inline definitions ----------------------------------------------------------------------- */
+
+/* A linked slot never names itself, so a link to itself is the mark of "in no list". */
+static inline bool list_is_linked(const struct link *links, uint32_t slot)
+{
+	return links[slot].next != slot;
+}
+
+static inline void list_push_tail(struct list *list, struct link *links, uint32_t slot)
+{
+	KVS_ASSERT(!list_is_linked(links, slot));
+	links[slot] = (struct link){ .prev = list->tail, .next = SLOT_NONE };
+	if (list->tail == SLOT_NONE)
+		list->head = slot;
+	else
+		links[list->tail].next = slot;
+	list->tail = slot;
+	list->count++;
+}
+
+static inline void list_remove(struct list *list, struct link *links, uint32_t slot)
+{
+	const struct link link = links[slot];
+
+	KVS_ASSERT(list_is_linked(links, slot));
+	KVS_ASSERT_CMP(list->count, >, 0);
+	if (link.prev == SLOT_NONE)
+		list->head = link.next;
+	else
+		links[link.prev].next = link.next;
+	if (link.next == SLOT_NONE)
+		list->tail = link.prev;
+	else
+		links[link.next].prev = link.prev;
+	links[slot] = (struct link){ .prev = slot, .next = slot };
+	list->count--;
+}
 
 #endif
