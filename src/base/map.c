@@ -38,27 +38,43 @@ static uint64_t buckets_for(uint32_t capacity)
 	return buckets;
 }
 
-int map_open(struct map *map, uint32_t capacity, const void *keys, size_t key_stride,
-	     size_t key_bytes)
+size_t map_bucket_bytes(uint32_t capacity)
+{
+	return buckets_for(capacity) * sizeof(struct map_bucket);
+}
+
+void map_open_in(struct map *map, void *memory, uint32_t capacity, const void *keys,
+		 size_t key_stride, size_t key_bytes)
 {
 	const uint64_t bucket_count = buckets_for(capacity);
 	uint64_t       i;
 
 	KVS_ASSERT_CMP(capacity, >, 0);
 	KVS_ASSERT_CMP(capacity, <=, UINT32_C(1) << 31);
-	*map = (struct map){ .mask = (uint32_t)(bucket_count - 1), .capacity = capacity, .keys = keys,
-			     .key_stride = key_stride, .key_bytes = key_bytes };
-	map->buckets = malloc(bucket_count * sizeof(*map->buckets));
-	if (!map->buckets)
-		return -ENOMEM;
+	*map = (struct map){ .buckets = memory, .mask = (uint32_t)(bucket_count - 1),
+			     .capacity = capacity, .keys = keys, .key_stride = key_stride,
+			     .key_bytes = key_bytes, .borrowed = true };
 	for (i = 0; i < bucket_count; i++)
 		map->buckets[i] = (struct map_bucket){ .slot = SLOT_NONE };
+}
+
+int map_open(struct map *map, uint32_t capacity, const void *keys, size_t key_stride,
+	     size_t key_bytes)
+{
+	void *const memory = malloc(map_bucket_bytes(capacity));
+
+	*map = (struct map){ 0 };
+	if (!memory)
+		return -ENOMEM;
+	map_open_in(map, memory, capacity, keys, key_stride, key_bytes);
+	map->borrowed = false;
 	return 0;
 }
 
 void map_close(struct map *map)
 {
-	free(map->buckets);
+	if (!map->borrowed)
+		free(map->buckets);
 	*map = (struct map){ 0 };
 }
 

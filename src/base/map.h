@@ -15,6 +15,7 @@
 #ifndef BASE_MAP_H
 #define BASE_MAP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,12 +34,18 @@ struct map {
 	const uint8_t     *keys;
 	size_t             key_stride;
 	size_t             key_bytes;
+	bool               borrowed; /* the buckets are the owner's */
 };
 
 /* 0, or -ENOMEM. */
 int  map_open(struct map *map, uint32_t capacity, const void *keys, size_t key_stride,
 	      size_t key_bytes);
 void map_close(struct map *map);
+
+/* The same in memory of the owner's, map_bucket_bytes() at least, which outlives the map. */
+void   map_open_in(struct map *map, void *memory, uint32_t capacity, const void *keys,
+		   size_t key_stride, size_t key_bytes);
+size_t map_bucket_bytes(uint32_t capacity);
 
 /* hash is map_hash(key) throughout: a caller that needs it several times computes it once. */
 /* SLOT_NONE when absent. */
