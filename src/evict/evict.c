@@ -243,6 +243,21 @@ uint32_t evict_victim(struct evict *evict, evict_may *may, void *ctx)
 	return evict_victim_part(evict, 0, may, ctx);
 }
 
+/* The heads of its queues, as no policy passes over the first for long. */
+uint32_t evict_ahead(const struct evict *evict, uint32_t part, uint32_t *ret_slots, uint32_t count)
+{
+	uint32_t known = 0, slot;
+	uint8_t  q;
+
+	KVS_ASSERT_CMP(part, <, evict->part_count);
+	for (q = 0; q < EVICT_QUEUES; q++) {
+		for (slot = evict->parts[part].queues[q].head; slot != SLOT_NONE && known < count;
+		     slot = evict->links[slot].next)
+			ret_slots[known++] = slot;
+	}
+	return known;
+}
+
 bool evict_present(const struct evict *evict, uint32_t slot)
 {
 	return slot < evict->known && list_is_linked(evict->links, slot);

@@ -116,6 +116,12 @@ typedef bool evict_may(void *ctx, uint32_t slot);
 uint32_t evict_victim(struct evict *evict, evict_may *may, void *ctx);
 uint32_t evict_victim_part(struct evict *evict, uint32_t part, evict_may *may, void *ctx);
 
+/*
+ * A guess at the slots of a part that go next, count at most, for an owner who wants their memory at
+ * hand by then; how many.  It changes nothing.
+ */
+uint32_t evict_ahead(const struct evict *evict, uint32_t part, uint32_t *ret_slots, uint32_t count);
+
 bool     evict_present(const struct evict *evict, uint32_t slot);
 uint32_t evict_count(const struct evict *evict); /* of all parts */
 uint32_t evict_part_count(const struct evict *evict, uint32_t part);
