@@ -36,14 +36,12 @@ static void audit_claims(const struct shard *shard, uint32_t slot, struct sums *
 static void audit_staged(const struct shard *shard, uint32_t slot, struct sums *sums)
 {
 	const struct record *const record = &shard->records[slot];
-	const bool expires = list_is_linked(shard->write_links, slot);
 
 	KVS_ASSERT(!is_busy(record));
-	KVS_ASSERT(list_is_linked(shard->writer_links, slot));
-	KVS_ASSERT_CMP(expires, ==, record->expiry_ns != HOST_FOREVER);
+	KVS_ASSERT(record->expiry_ns == HOST_FOREVER || !(record->flags & RECORD_NO_TTL));
 	sums->staged++;
 	sums->staged_pages += pages_of(record->bytes);
-	sums->expiring += expires;
+	sums->expiring += record->expiry_ns != HOST_FOREVER;
 }
 
 static void audit_resident(const struct shard *shard, uint32_t slot, struct sums *sums)
@@ -91,8 +89,6 @@ static void audit_record(const struct shard *shard, uint32_t slot, struct sums *
 	audit_claims(shard, slot, sums);
 	if (record->state == RECORD_STAGED)
 		audit_staged(shard, slot, sums);
-	else
-		KVS_ASSERT(!list_is_linked(shard->writer_links, slot));
 	if (record->state == RECORD_RESIDENT)
 		audit_resident(shard, slot, sums);
 	if (record->state == RECORD_DOOMED) {
@@ -104,23 +100,31 @@ static void audit_record(const struct shard *shard, uint32_t slot, struct sums *
 
 /* --- a shard ---------------------------------------------------------------------------------- */
 
-static void audit_lists(const struct shard *shard, uint32_t client_max, const struct sums *sums)
+static uint32_t audit_list(const struct shard *shard, const struct list *list)
 {
 	uint64_t last_ns = 0;
-	uint32_t staged = 0;
-	uint32_t i, slot;
+	uint32_t prev = SLOT_NONE, count = 0;
+	uint32_t slot;
 
-	list_audit(&shard->writes, shard->write_links, shard->known);
-	KVS_ASSERT_CMP(shard->writes.count, ==, sums->expiring);
-	for (slot = shard->writes.head; slot != SLOT_NONE; slot = shard->write_links[slot].next) {
-		KVS_ASSERT_CMP(shard->records[slot].expiry_ns, >=, last_ns);
-		last_ns = shard->records[slot].expiry_ns;
+	for (slot = list->head; slot != SLOT_NONE; slot = shard->records[slot].write.next) {
+		const struct record *const record = &shard->records[slot];
+
+		KVS_ASSERT_CMP(record->state, ==, RECORD_STAGED);
+		KVS_ASSERT_CMP(record->write.prev, ==, prev);
+		KVS_ASSERT_CMP(record->expiry_ns, >=, last_ns);
+		KVS_ASSERT_CMP(++count, <=, list->count);
+		last_ns = record->expiry_ns;
+		prev = slot;
 	}
-	for (i = 0; i < client_max; i++) {
-		list_audit(&shard->writers[i], shard->writer_links, shard->known);
-		staged += shard->writers[i].count;
-	}
-	KVS_ASSERT_CMP(staged, ==, sums->staged);
+	KVS_ASSERT_CMP(list->tail, ==, prev);
+	KVS_ASSERT_CMP(list->count, ==, count);
+	return count;
+}
+
+static void audit_lists(const struct shard *shard, const struct sums *sums)
+{
+	KVS_ASSERT_CMP(audit_list(shard, &shard->writes), ==, sums->expiring);
+	KVS_ASSERT_CMP(audit_list(shard, &shard->loads), ==, sums->staged - sums->expiring);
 }
 
 static void audit_sums(const struct shard *shard, const struct sums *sums)
@@ -139,7 +143,7 @@ static void audit_sums(const struct shard *shard, const struct sums *sums)
 	KVS_ASSERT_CMP(shard->map.count, ==, sums->mapped);
 }
 
-void shard_audit(struct shard *shard, uint32_t client_max, uint64_t *pages, uint64_t *bytes)
+void shard_audit(struct shard *shard, uint64_t *pages, uint64_t *bytes)
 {
 	struct sums sums = { 0 };
 	uint32_t    free_count = 0, used = 0;
@@ -161,7 +165,7 @@ void shard_audit(struct shard *shard, uint32_t client_max, uint64_t *pages, uint
 		free_count++;
 	KVS_ASSERT_CMP(used + free_count, ==, shard->known);
 	audit_sums(shard, &sums);
-	audit_lists(shard, client_max, &sums);
+	audit_lists(shard, &sums);
 	map_audit(&shard->map);
 	evict_audit(shard->order);
 	claims_audit(&shard->claims);
@@ -185,7 +189,7 @@ void host_audit(struct host *host)
 	uint32_t        i;
 
 	for (i = 0; i < host->shard_count; i++)
-		shard_audit(&host->shards[i], host->clients.slots.count, &pages, bytes);
+		shard_audit(&host->shards[i], &pages, bytes);
 	if (bytes)
 		audit_tenants(&host->tenants, bytes);
 	free(bytes);

@@ -50,11 +50,33 @@ static void set(struct host *host, const struct host_options *options)
 	atomic_store(&host->short_pages, UINT32_MAX);
 }
 
+static struct shard_size size_of(const struct host_options *options)
+{
+	return (struct shard_size){
+		.policy = options->policy,
+		.record_max = part_of(options->object_max, options->shard_count),
+		.claim_max = part_of(options->lock_max, options->shard_count),
+		.client_max = options->client_max,
+		.part_count = options->isolate ? HOST_TENANTS_MAX : 1,
+	};
+}
+
+static int open_space(struct host *host, const struct host_options *options)
+{
+	const struct shard_size size = size_of(options);
+	const size_t page_bytes = host_space_page_bytes(options->fields, options->field_count);
+
+	if (tables_open(&host->tables, tables_round(page_bytes) +
+					       options->shard_count * shard_table_bytes(&size)) < 0)
+		return -ENOMEM;
+	return host_space_open(&host->space, options->fields, options->field_count,
+			       tables_take(&host->tables, page_bytes));
+}
+
 static int open_shards(struct host *host, const struct host_options *options)
 {
-	const uint32_t records = part_of(options->object_max, options->shard_count);
-	const uint32_t claims = part_of(options->lock_max, options->shard_count);
-	uint32_t       i;
+	const struct shard_size size = size_of(options);
+	uint32_t                i;
 
 	host->shards = aligned_alloc(_Alignof(struct shard),
 				     options->shard_count * sizeof(*host->shards));
@@ -64,8 +86,7 @@ static int open_shards(struct host *host, const struct host_options *options)
 		host->shards[i].capacity = 0;
 	host->shard_count = options->shard_count;
 	for (i = 0; i < options->shard_count; i++) {
-		if (shard_open(&host->shards[i], options->policy, records, claims,
-			       options->client_max) < 0)
+		if (shard_open(&host->shards[i], &size, &host->tables) < 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -73,7 +94,7 @@ static int open_shards(struct host *host, const struct host_options *options)
 
 static int open_whole(struct host *host, const struct host_options *options)
 {
-	if (host_space_open(&host->space, options->fields, options->field_count) < 0 ||
+	if (open_space(host, options) < 0 ||
 	    tenants_open(&host->tenants, HOST_TENANTS_MAX, options->quota_bytes) < 0 ||
 	    clients_open(&host->clients, options->client_max) < 0)
 		return -ENOMEM;
@@ -91,6 +112,7 @@ static void close_whole(struct host *host)
 	clients_close(&host->clients);
 	tenants_close(&host->tenants);
 	host_space_close(&host->space);
+	tables_close(&host->tables);
 	os_mutex_fini(&host->space_lock);
 	free(host);
 }
@@ -142,12 +164,12 @@ void host_usage(struct host *host, struct host_usage *ret_usage)
 
 size_t host_bytes(const struct host *host)
 {
-	size_t   bytes = sizeof(*host) + host_space_bytes(&host->space);
+	size_t   bytes = sizeof(*host) + host->tables.mapped_bytes;
 	uint32_t i;
 
 	bytes += tenants_bytes(&host->tenants);
 	bytes += host->clients.slots.count * sizeof(*host->clients.entries);
 	for (i = 0; i < host->shard_count; i++)
-		bytes += shard_bytes(&host->shards[i], host->clients.slots.count);
+		bytes += shard_bytes(&host->shards[i]);
 	return bytes;
 }

@@ -10,13 +10,14 @@ static struct record *record_at(const struct shard *shard, uint32_t slot)
 
 /* --- counts ----------------------------------------------------------------------------------- */
 
-/* Add what a record is to the counts of its shard (1), or take it away (-1). */
-static void tally(struct shard *shard, const struct record *record, int sign)
+/* Add what a record is in a state to the counts of its shard (1), or take it away (-1). */
+static inline void tally(struct shard *shard, const struct record *record, enum record_state state,
+			 int sign)
 {
 	const uint32_t one = (uint32_t)sign;
 	const uint64_t pages = (uint64_t)((int64_t)pages_of(record->bytes) * sign);
 
-	switch ((enum record_state)record->state) {
+	switch (state) {
 	case RECORD_STAGED:
 		shard->staged += one;
 		shard->staged_pages += pages;
@@ -37,11 +38,13 @@ static void tally(struct shard *shard, const struct record *record, int sign)
 	}
 }
 
-static void turn(struct shard *shard, struct record *record, enum record_state state)
+static inline void turn(struct shard *shard, struct record *record, enum record_state from,
+			enum record_state to)
 {
-	tally(shard, record, -1);
-	record->state = (uint8_t)state;
-	tally(shard, record, 1);
+	KVS_ASSERT_CMP(record->state, ==, from);
+	tally(shard, record, from, -1);
+	record->state = (uint8_t)to;
+	tally(shard, record, to, 1);
 }
 
 /* --- records ---------------------------------------------------------------------------------- */
@@ -58,13 +61,11 @@ static uint32_t take_record(struct shard *shard)
 		return SLOT_NONE;
 	slot = shard->known++;
 	record_at(shard, slot)->state = RECORD_FREE;
-	shard->writer_links[slot] = (struct link){ .prev = slot, .next = slot };
-	shard->write_links[slot] = (struct link){ .prev = slot, .next = slot };
 	return slot;
 }
 
 /* The last used first: it is still in the cache. */
-static void free_record(struct visit *visit, uint32_t slot)
+static void free_record(struct visit *visit, uint32_t slot, enum record_state from)
 {
 	struct shard *const  shard = visit->shard;
 	struct record *const record = record_at(shard, slot);
@@ -75,7 +76,7 @@ static void free_record(struct visit *visit, uint32_t slot)
 		tenants_refund(&visit->host->tenants, record->tenant,
 			       (uint64_t)pages_of(record->bytes) << SPACE_PAGE_BITS);
 	}
-	turn(shard, record, RECORD_FREE);
+	turn(shard, record, from, RECORD_FREE);
 	record->next = shard->free;
 	shard->free = slot;
 }
@@ -153,6 +154,64 @@ bool life_is_staged(const struct shard *shard, uint32_t first)
 
 /* --- staged ----------------------------------------------------------------------------------- */
 
+static struct list *staged_list(struct shard *shard, const struct record *record)
+{
+	return record->expiry_ns == HOST_FOREVER ? &shard->loads : &shard->writes;
+}
+
+/*
+ * As list_push_tail() and list_remove(), with the links in the records, which are at hand anyway.
+ */
+static void list_write(struct shard *shard, uint32_t slot)
+{
+	struct record *const record = record_at(shard, slot);
+	struct list *const   list = staged_list(shard, record);
+
+	record->write = (struct link){ .prev = list->tail, .next = SLOT_NONE };
+	if (list->tail == SLOT_NONE)
+		list->head = slot;
+	else
+		record_at(shard, list->tail)->write.next = slot;
+	list->tail = slot;
+	list->count++;
+}
+
+static void unlist_write(struct shard *shard, uint32_t slot)
+{
+	const struct record *const record = record_at(shard, slot);
+	struct list *const         list = staged_list(shard, record);
+	const struct link          link = record->write;
+
+	KVS_ASSERT_CMP(list->count, >, 0);
+	if (link.prev == SLOT_NONE)
+		list->head = link.next;
+	else
+		record_at(shard, link.prev)->write.next = link.next;
+	if (link.next == SLOT_NONE)
+		list->tail = link.prev;
+	else
+		record_at(shard, link.next)->write.prev = link.prev;
+	list->count--;
+}
+
+/* Field by field: a compiler zeroes a struct that it is given whole. */
+static void set_record(struct record *record, const struct kvs_key *key,
+		       const struct life_start *start)
+{
+	record->key = *key;
+	record->tag = start->tag;
+	record->hash = start->hash;
+	record->expiry_ns = start->expiry_ns;
+	record->client = start->client;
+	record->place = SPACE_NONE;
+	record->bytes = (uint32_t)start->bytes;
+	record->locks = 0;
+	record->pins = 0;
+	record->claim = SLOT_NONE;
+	record->tenant = (uint16_t)start->tenant;
+	record->flags = start->flags;
+}
+
 uint32_t life_begin(struct visit *visit, const struct kvs_key *key, uint32_t first,
 		    const struct life_start *start)
 {
@@ -163,21 +222,10 @@ uint32_t life_begin(struct visit *visit, const struct kvs_key *key, uint32_t fir
 	if (slot == SLOT_NONE)
 		return SLOT_NONE;
 	KVS_ASSERT_CMP(record->state, ==, RECORD_FREE);
-	*record = (struct record){ .key = *key,
-				   .place = SPACE_NONE,
-				   .bytes = (uint32_t)start->bytes,
-				   .hash = start->hash,
-				   .tag = start->tag,
-				   .expiry_ns = start->expiry_ns,
-				   .client = start->client,
-				   .claim = SLOT_NONE,
-				   .tenant = (uint16_t)start->tenant,
-				   .flags = start->flags };
-	turn(shard, record, RECORD_STAGED);
+	set_record(record, key, start);
+	turn(shard, record, RECORD_FREE, RECORD_STAGED);
 	chain_add(shard, slot, first);
-	list_push_tail(&shard->writers[start->client], shard->writer_links, slot);
-	if (start->expiry_ns != HOST_FOREVER)
-		list_push_tail(&shard->writes, shard->write_links, slot);
+	list_write(shard, slot);
 	return slot;
 }
 
@@ -187,22 +235,15 @@ void life_place(struct visit *visit, uint32_t slot, uint32_t place)
 	record_at(visit->shard, slot)->place = place;
 }
 
-static void end_write(struct shard *shard, uint32_t slot)
-{
-	KVS_ASSERT_CMP(record_at(shard, slot)->state, ==, RECORD_STAGED);
-	list_remove(&shard->writers[record_at(shard, slot)->client], shard->writer_links, slot);
-	if (list_is_linked(shard->write_links, slot))
-		list_remove(&shard->writes, shard->write_links, slot);
-}
 
 void life_drop(struct visit *visit, uint32_t slot)
 {
 	struct shard *const        shard = visit->shard;
 	const struct record *const record = record_at(shard, slot);
 
-	end_write(shard, slot);
+	unlist_write(shard, slot);
 	chain_remove(shard, slot, life_find(shard, record->hash, &record->key));
-	free_record(visit, slot);
+	free_record(visit, slot, RECORD_STAGED);
 }
 
 void life_publish(struct visit *visit, uint32_t slot, uint32_t first)
@@ -211,10 +252,10 @@ void life_publish(struct visit *visit, uint32_t slot, uint32_t first)
 	struct record *const record = record_at(shard, slot);
 
 	KVS_ASSERT_CMP(record_at(shard, first)->state, ==, RECORD_STAGED);
-	end_write(shard, slot);
+	unlist_write(shard, slot);
 	chain_lead(shard, slot, first);
-	turn(shard, record, RECORD_RESIDENT);
-	evict_insert(shard->order, slot, record->hash);
+	turn(shard, record, RECORD_STAGED, RECORD_RESIDENT);
+	evict_insert_part(shard->order, record->tenant, slot, record->hash);
 }
 
 /* --- resident --------------------------------------------------------------------------------- */
@@ -229,6 +270,8 @@ static void leave_order(struct shard *shard, uint32_t slot)
 void life_park(struct shard *shard, uint32_t slot)
 {
 	KVS_ASSERT(is_busy(record_at(shard, slot)));
+	if (evict_present(shard->order, slot))
+		evict_remove(shard->order, slot);
 	record_at(shard, slot)->flags |= RECORD_PARKED;
 }
 
@@ -237,12 +280,11 @@ void life_remove(struct visit *visit, uint32_t slot)
 	struct shard *const  shard = visit->shard;
 	struct record *const record = record_at(shard, slot);
 
-	KVS_ASSERT_CMP(record->state, ==, RECORD_RESIDENT);
 	KVS_ASSERT(!is_busy(record));
 	leave_order(shard, slot);
 	visit_note(visit, HOST_REMOVED, &record->key);
 	chain_remove_first(shard, slot);
-	free_record(visit, slot);
+	free_record(visit, slot, RECORD_RESIDENT);
 }
 
 void life_remove_keep(struct visit *visit, uint32_t slot)
@@ -256,11 +298,10 @@ void life_doom(struct visit *visit, uint32_t slot)
 	struct shard *const  shard = visit->shard;
 	struct record *const record = record_at(shard, slot);
 
-	KVS_ASSERT_CMP(record->state, ==, RECORD_RESIDENT);
 	KVS_ASSERT(is_busy(record));
 	leave_order(shard, slot);
 	visit_note(visit, HOST_REMOVED, &record->key);
-	turn(shard, record, RECORD_DOOMED);
+	turn(shard, record, RECORD_RESIDENT, RECORD_DOOMED);
 }
 
 void life_hold(struct visit *visit, uint32_t slot)
@@ -286,7 +327,8 @@ static void rest(struct visit *visit, uint32_t slot)
 		life_remove(visit, slot);
 	} else if (record->flags & RECORD_PARKED) {
 		record->flags &= (uint8_t)~RECORD_PARKED;
-		evict_insert(shard->order, slot, record->hash);
+		evict_insert_part(shard->order, record->tenant, slot, record->hash);
+		evict_renew(shard->order, slot);
 	}
 }
 
@@ -302,6 +344,6 @@ void life_settle(struct visit *visit, uint32_t slot)
 	} else {
 		KVS_ASSERT_CMP(record->state, ==, RECORD_DOOMED);
 		chain_remove_first(shard, slot);
-		free_record(visit, slot);
+		free_record(visit, slot, RECORD_DOOMED);
 	}
 }

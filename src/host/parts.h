@@ -19,6 +19,7 @@
 #include "host/clients.h"
 #include "host/host.h"
 #include "host/space.h"
+#include "host/tables.h"
 #include "host/tenants.h"
 #include "os/os.h"
 
@@ -33,26 +34,29 @@ enum record_flag {
 
 /*
  * One object.  Records of one key hang together by `next`, the resident or doomed one first, then
- * those that are staged; the map has the first.
+ * those that are staged; the map has the first.  What goes is judged by the second cache line
+ * alone.
  */
 struct record {
 	struct kvs_key key;
-	uint32_t       place; /* SPACE_NONE while it is looked for */
-	uint32_t       bytes; /* payload */
+	uint64_t       tag;  /* staged: with client, whose it is */
 
-	uint64_t hash;
-	uint64_t tag;       /* staged: with client, whose it is */
-	uint64_t expiry_ns; /* staged */
-	uint32_t client;    /* staged: its slot */
-	uint32_t next;      /* of its key, or of the free */
-	uint32_t locks;     /* counts of its claims, summed up */
-	uint32_t pins;
-	uint32_t claim; /* the first */
-	uint16_t tenant;
-	uint8_t  state, flags;
+	uint64_t    hash;
+	uint64_t    expiry_ns; /* staged */
+	struct link write;     /* staged: in the shard's list of those */
+	uint32_t    client;    /* staged: its slot */
+	uint32_t    place;     /* SPACE_NONE while it is looked for */
+	uint32_t    bytes;     /* payload */
+	uint32_t    next;      /* of its key, or of the free */
+	uint32_t    locks;     /* counts of its claims, summed up */
+	uint32_t    pins;
+	uint32_t    claim;     /* the first */
+	uint16_t    tenant;
+	uint8_t     state, flags;
 } __attribute__((aligned(64)));
 
 static_assert(sizeof(struct record) == 128, "a record is two cache lines");
+static_assert(offsetof(struct record, hash) == 64, "the key has the first with the tag");
 
 struct shard {
 	struct os_mutex mutex;
@@ -62,14 +66,10 @@ struct shard {
 	uint32_t        capacity;
 	uint32_t        known; /* records at and past it were never used */
 	uint32_t        free;  /* the first, SLOT_NONE */
-	uint32_t        pages_all; /* of every place, as long as all were equal; PAGES_MIXED */
 	struct evict   *order; /* of the resident */
 
-	/* The staged: of a client, by its slot, and by expiry. */
-	struct link *writer_links;
-	struct list *writers;
-	struct link *write_links;
-	struct list  writes;
+	/* The staged: those that expire, the first first, and those that do not. */
+	struct list writes, loads;
 
 	struct claims claims;
 
@@ -78,8 +78,6 @@ struct shard {
 	uint64_t locks, pins;
 	uint64_t counters[HOST_COUNTER_COUNT];
 } __attribute__((aligned(64)));
-
-#define PAGES_MIXED UINT32_MAX
 
 struct host {
 	uint64_t             write_ttl_ns, read_ttl_ns;
@@ -92,6 +90,7 @@ struct host {
 	void (*pressed)(void *arg);
 	void *pressed_arg;
 
+	struct tables  tables;
 	struct clients clients;
 	struct tenants tenants;
 	struct shard  *shards;
@@ -112,6 +111,7 @@ static inline uint32_t pages_of(uint64_t bytes)
 {
 	return (uint32_t)((bytes + SPACE_PAGE_BYTES - 1) >> SPACE_PAGE_BITS) + 1;
 }
+
 
 static inline bool is_busy(const struct record *record)
 {

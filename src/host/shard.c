@@ -6,33 +6,32 @@
 
 #include "base/err.h"
 
-static int open_lists(struct shard *shard, uint32_t client_max)
+/* Half as full as a map may be: what is added at 3/4 passes eight buckets, at 3/8 two. */
+static uint32_t map_capacity(const struct shard_size *size)
 {
-	uint32_t i;
-
-	shard->writer_links = malloc(shard->capacity * sizeof(*shard->writer_links));
-	shard->write_links = malloc(shard->capacity * sizeof(*shard->write_links));
-	shard->writers = malloc(client_max * sizeof(*shard->writers));
-	if (!shard->writer_links || !shard->write_links || !shard->writers)
-		return -ENOMEM;
-	list_init(&shard->writes);
-	for (i = 0; i < client_max; i++)
-		list_init(&shard->writers[i]);
-	return 0;
+	return 2 * size->record_max;
 }
 
-int shard_open(struct shard *shard, const char *policy, uint32_t record_max, uint32_t claim_max,
-	       uint32_t client_max)
+size_t shard_table_bytes(const struct shard_size *size)
 {
-	*shard = (struct shard){ .capacity = record_max, .free = SLOT_NONE };
+	return tables_round(size->record_max * sizeof(struct record)) +
+	       tables_round(map_bucket_bytes(map_capacity(size)));
+}
+
+int shard_open(struct shard *shard, const struct shard_size *size, struct tables *tables)
+{
+	*shard = (struct shard){ .capacity = size->record_max, .free = SLOT_NONE };
 	os_mutex_init(&shard->mutex);
-	shard->records = aligned_alloc(_Alignof(struct record), record_max * sizeof(struct record));
-	if (!shard->records || open_lists(shard, client_max) < 0 ||
-	    map_open(&shard->map, record_max, &shard->records->key, sizeof(*shard->records),
-		     sizeof(struct kvs_key)) < 0 ||
-	    claims_open(&shard->claims, claim_max, client_max) < 0)
+	list_init(&shard->writes);
+	list_init(&shard->loads);
+	shard->records = tables_take(tables, size->record_max * sizeof(struct record));
+	map_open_in(&shard->map, tables_take(tables, map_bucket_bytes(map_capacity(size))),
+		    map_capacity(size), &shard->records->key, sizeof(*shard->records),
+		    sizeof(struct kvs_key));
+	if (claims_open(&shard->claims, size->claim_max, size->client_max) < 0)
 		return -ENOMEM;
-	return evict_open(policy, record_max, &shard->order, NULL);
+	return evict_open_parts(size->policy, size->record_max, size->part_count, &shard->order,
+				NULL);
 }
 
 void shard_close(struct shard *shard)
@@ -42,20 +41,12 @@ void shard_close(struct shard *shard)
 	evict_close(shard->order);
 	claims_close(&shard->claims);
 	map_close(&shard->map);
-	free(shard->writers);
-	free(shard->write_links);
-	free(shard->writer_links);
-	free(shard->records);
 	os_mutex_fini(&shard->mutex);
 }
 
-size_t shard_bytes(const struct shard *shard, uint32_t client_max)
+size_t shard_bytes(const struct shard *shard)
 {
-	return sizeof(*shard) +
-	       shard->capacity * (sizeof(*shard->records) + sizeof(*shard->writer_links) +
-				  sizeof(*shard->write_links)) +
-	       client_max * sizeof(*shard->writers) + map_bytes(&shard->map) +
-	       claims_bytes(&shard->claims) + evict_bytes(shard->order);
+	return sizeof(*shard) + claims_bytes(&shard->claims) + evict_bytes(shard->order);
 }
 
 void shard_sum(struct shard *shard, struct host_usage *usage)

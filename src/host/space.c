@@ -175,23 +175,31 @@ void host_space_give(struct host_space *space, uint32_t place, uint32_t pages)
 
 /* --- open to close ---------------------------------------------------------------------------- */
 
-static int open_field(struct host_space *space, uint32_t number, const struct kvs_span *span)
+size_t host_space_page_bytes(const struct kvs_span *fields, uint32_t field_count)
 {
-	struct space_field *const field = &space->fields[number];
-	const uint32_t            page_count = (uint32_t)(span->bytes >> SPACE_PAGE_BITS);
+	size_t   page_count = 0;
+	uint32_t i;
 
-	*field = (struct space_field){ .base = span->ptr, .page_count = page_count };
-	field->pages = malloc(page_count * sizeof(*field->pages));
-	if (!field->pages)
-		return -ENOMEM;
+	for (i = 0; i < field_count; i++)
+		page_count += fields[i].bytes >> SPACE_PAGE_BITS;
+	return page_count * sizeof(struct space_page);
+}
+
+static void open_field(struct host_space *space, uint32_t number, const struct kvs_span *span,
+		       struct space_page *pages)
+{
+	const uint32_t page_count = (uint32_t)(span->bytes >> SPACE_PAGE_BITS);
+
+	space->fields[number] = (struct space_field){ .base = span->ptr, .pages = pages,
+						      .page_count = page_count };
 	put_free(space, number << SPACE_FIELD_BITS, page_count);
 	space->page_count += page_count;
 	if (page_count > space->place_pages_max)
 		space->place_pages_max = page_count;
-	return 0;
 }
 
-int host_space_open(struct host_space *space, const struct kvs_span *fields, uint32_t field_count)
+int host_space_open(struct host_space *space, const struct kvs_span *fields, uint32_t field_count,
+		    struct space_page *pages)
 {
 	uint32_t i;
 
@@ -201,10 +209,10 @@ int host_space_open(struct host_space *space, const struct kvs_span *fields, uin
 	space->fields = calloc(field_count, sizeof(*space->fields));
 	if (!space->fields)
 		return -ENOMEM;
-	/* Last to first, so that the first is taken from first. */
+	/* Last to first, so that of equal ones the first is taken from first. */
 	for (i = field_count; i > 0; i--) {
-		if (open_field(space, i - 1, &fields[i - 1]) < 0)
-			return -ENOMEM;
+		open_field(space, i - 1, &fields[i - 1], pages);
+		pages += fields[i - 1].bytes >> SPACE_PAGE_BITS;
 	}
 	space->free_count = space->page_count;
 	return 0;
@@ -212,18 +220,8 @@ int host_space_open(struct host_space *space, const struct kvs_span *fields, uin
 
 void host_space_close(struct host_space *space)
 {
-	uint32_t i;
-
-	for (i = 0; space->fields && i < space->field_count; i++)
-		free(space->fields[i].pages);
 	free(space->fields);
 	*space = (struct host_space){ 0 };
-}
-
-size_t host_space_bytes(const struct host_space *space)
-{
-	return space->field_count * sizeof(*space->fields) +
-	       space->page_count * sizeof(struct space_page);
 }
 
 /* --- audit ------------------------------------------------------------------------------------ */

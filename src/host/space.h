@@ -54,8 +54,15 @@ struct host_space {
 	uint32_t            heads[SPACE_CLASSES];
 };
 
-/* Each field on a page, of whole pages, at least two, at most SPACE_FIELD_PAGES.  0, or -ENOMEM. */
-int  host_space_open(struct host_space *space, const struct kvs_span *fields, uint32_t field_count);
+/* What is known of the pages of fields needs so many bytes. */
+size_t host_space_page_bytes(const struct kvs_span *fields, uint32_t field_count);
+
+/*
+ * Each field on a page, of whole pages, at least two, at most SPACE_FIELD_PAGES; pages is memory of
+ * host_space_page_bytes().  0, or -ENOMEM.
+ */
+int  host_space_open(struct host_space *space, const struct kvs_span *fields, uint32_t field_count,
+		     struct space_page *pages);
 void host_space_close(struct host_space *space);
 
 /*
@@ -78,8 +85,6 @@ static inline void *host_space_address(const struct host_space *space, uint32_t 
 	return space->fields[place >> SPACE_FIELD_BITS].base +
 	       ((size_t)(place & (SPACE_FIELD_PAGES - 1)) << SPACE_PAGE_BITS);
 }
-
-size_t host_space_bytes(const struct host_space *space);
 
 /*
  * O(runs): runs fill their fields, no two free ones touch, each free one of two pages or more is in

@@ -15,21 +15,33 @@ int host_client_open(struct host *host, unsigned flags, host_client *ret_client)
 	return clients_enter(&host->clients, flags, ret_client);
 }
 
+/* Nobody is told of them, so that all go in one visit: what is staged at a time is not much. */
+static void drop_writes(struct visit *visit, const struct list *list, uint32_t client)
+{
+	struct shard *const shard = visit->shard;
+	uint32_t            slot, next;
+
+	for (slot = list->head; slot != SLOT_NONE; slot = next) {
+		next = shard->records[slot].write.next;
+		if (shard->records[slot].client != client)
+			continue;
+		visit_count(visit, HOST_ABANDONED);
+		life_drop(visit, slot);
+	}
+}
+
 /* True when the shard has nothing of the client any more. */
 static bool drop_left(struct visit *visit, uint32_t client)
 {
 	struct shard *const shard = visit->shard;
-	struct list *const  writes = &shard->writers[client];
 	struct list *const  locks = &shard->claims.of_client[client];
 	uint32_t            i;
 
-	for (i = 0; i < LEFT_MAX && writes->head != SLOT_NONE; i++) {
-		visit_count(visit, HOST_ABANDONED);
-		life_drop(visit, writes->head);
-	}
-	for (; i < LEFT_MAX && locks->head != SLOT_NONE; i++)
+	drop_writes(visit, &shard->writes, client);
+	drop_writes(visit, &shard->loads, client);
+	for (i = 0; i < LEFT_MAX && locks->head != SLOT_NONE; i++)
 		lock_give(visit, locks->head, shard->claims.claims[locks->head].count);
-	return writes->head == SLOT_NONE && locks->head == SLOT_NONE;
+	return locks->head == SLOT_NONE;
 }
 
 int host_client_close(struct host *host, host_client client, uint64_t now_ns)
@@ -90,17 +102,18 @@ static bool exceeds_quota(const struct host *host, uint32_t tenant)
 
 uint32_t host_relieve(struct host *host, uint64_t now_ns, uint32_t object_max)
 {
-	struct notices notices;
-	uint32_t       gone = 0;
+	struct notices     notices;
+	const struct turns turns = {
+		.host = host, .notices = &notices, .now_ns = now_ns,
+		.first = atomic_fetch_add_explicit(&host->hand, 1, memory_order_relaxed)
+	};
+	uint32_t gone = 0;
 
 	host_expire(host, now_ns);
 	notices_init(&notices);
-	if (used_pages(host) > host->high_pages) {
-		const uint32_t first = atomic_fetch_add_explicit(&host->hand, 1, memory_order_relaxed);
-
-		gone = victims_go(host, TENANT_NONE, object_max, first, is_above_low, &notices);
-		notices_tell(&notices, host->listeners, host->listener_count);
-	}
+	if (used_pages(host) > host->high_pages)
+		gone = victims_go(&turns, TENANT_NONE, object_max, is_above_low);
+	notices_tell(&notices, host->listeners, host->listener_count);
 	/* Whether it helped or not: the next reservation past `high` presses again. */
 	atomic_store_explicit(&host->is_pressed, false, memory_order_relaxed);
 	return gone;
@@ -109,18 +122,18 @@ uint32_t host_relieve(struct host *host, uint64_t now_ns, uint32_t object_max)
 int host_quota(struct host *host, const struct kvs_namespace *tenant, uint64_t quota_bytes,
 	       uint64_t now_ns)
 {
-	struct notices notices;
-	uint32_t       number;
-	int            rc;
+	struct notices     notices;
+	const struct turns turns = { .host = host, .notices = &notices, .now_ns = now_ns };
+	uint32_t           number;
+	int                rc;
 
 	if (!host->isolate)
 		return KVS_E_UNSUPPORTED;
 	rc = tenants_quota(&host->tenants, tenant, quota_bytes, &number);
 	if (rc < 0)
 		return rc;
-	host_expire(host, now_ns);
 	notices_init(&notices);
-	(void)victims_go(host, number, UINT32_MAX, 0, exceeds_quota, &notices);
+	(void)victims_go(&turns, number, UINT32_MAX, exceeds_quota);
 	notices_tell(&notices, host->listeners, host->listener_count);
 	return 0;
 }

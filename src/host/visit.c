@@ -9,6 +9,7 @@ void visit_begin(struct visit *visit, struct host *host, uint32_t shard, uint64_
 	visit->host = host;
 	visit->shard = &host->shards[shard];
 	visit->notices = notices;
+	visit->part = TENANT_NONE;
 	visit->freed_count = 0;
 	os_mutex_lock(&visit->shard->mutex);
 	/*

@@ -30,6 +30,8 @@ struct visit {
 	struct host    *host;
 	struct shard   *shard;
 	struct notices *notices;
+	uint32_t        part;     /* of the order, that gave the last victim; TENANT_NONE */
+	uint64_t        runner_up; /* bytes of the tenant that was second when the part was chosen */
 	uint32_t        freed_count;
 	struct freed    freed[VISIT_FREED_MAX];
 };
