@@ -76,14 +76,16 @@ static int finish_row(struct visit *visit, const struct write *call, const struc
 	return 0;
 }
 
+/* What of it has expired is for its rows to say, before it is dropped. */
 static void serve_finish(struct visit *visit, const struct group *group, void *arg)
 {
 	const struct write *const call = arg;
 	uint32_t                  i;
 
+	(void)lock_expire_locks(visit);
 	for (i = 0; i < group->count; i++)
 		call->rc[group_row(group, i)] = finish_row(visit, call, group, i);
-	(void)lock_expire(visit);
+	(void)lock_expire_writes(visit);
 }
 
 int host_finish(struct host *host, struct host_writer writer, const struct kvs_key *keys,
@@ -108,14 +110,58 @@ static void leave_unlocked(struct visit *visit, uint32_t slot)
 		life_remove(visit, slot);
 }
 
+/* What the row will lock: the twin that was there first, or what the writer staged. */
+static uint32_t locked_of(struct visit *visit, const struct write *call, struct found *found)
+{
+	const struct record *const own = &visit->shard->records[found->own];
+
+	if (is_first(visit, found, RECORD_RESIDENT)) {
+		lock_expire_claim(visit, found->first, call->reader);
+		found->first = life_find(visit->shard, own->hash, &own->key);
+	}
+	return is_first(visit, found, RECORD_RESIDENT) ? found->first : found->own;
+}
+
+/* Own bytes become the object, or are dropped for the twin's. */
+static void settle(struct visit *visit, const struct found *found, uint32_t slot, bool is_locked)
+{
+	const struct kvs_key *const key = &visit->shard->records[slot].key;
+
+	if (slot == found->own) {
+		publish(visit, found, true);
+		return;
+	}
+	(void)drop_late(visit, found);
+	if (is_locked)
+		visit_note(visit, HOST_LOCKED, key);
+}
+
+static int finish_found(struct visit *visit, const struct write *call, struct found *found,
+			struct kvs_span *ret_span)
+{
+	const uint32_t slot = locked_of(visit, call, found);
+	const uint32_t claim = lock_claim(visit, slot, call->reader);
+
+	if (call->locks > 0 && lock_may(visit, claim, call->locks) != 0) {
+		visit_count(visit, HOST_REFUSED_LOCKS);
+		return KVS_E_FULL;
+	}
+	settle(visit, found, slot, call->locks > 0);
+	if (call->locks > 0) {
+		lock_take(visit, slot, call->reader, call->locks);
+		*ret_span = span_of(visit->host, &visit->shard->records[slot]);
+	} else if (slot == found->own) {
+		leave_unlocked(visit, slot);
+	}
+	return 0;
+}
+
 static int finish_locked_row(struct visit *visit, const struct write *call,
 			     const struct group *group, uint32_t i)
 {
 	struct kvs_span *const span = &call->spans[group_row(group, i)];
 	struct found           found;
 	int                    rc = find(visit, call, group, i, &found);
-	bool                   is_twin;
-	uint32_t               slot, claim;
 
 	*span = (struct kvs_span){ 0 };
 	if (rc == 0 && !clients_is(&visit->host->clients, call->reader))
@@ -124,27 +170,7 @@ static int finish_locked_row(struct visit *visit, const struct write *call,
 		return rc;
 	if (is_first(visit, &found, RECORD_DOOMED))
 		return drop_late(visit, &found);
-	is_twin = is_first(visit, &found, RECORD_RESIDENT);
-	slot = is_twin ? found.first : found.own;
-	claim = lock_claim(visit, slot, call->reader);
-	if (call->locks > 0 && lock_may(visit, claim, call->locks) != 0) {
-		visit_count(visit, HOST_REFUSED_LOCKS);
-		return KVS_E_FULL;
-	}
-	if (is_twin)
-		(void)drop_late(visit, &found);
-	else
-		publish(visit, &found, true);
-	if (call->locks == 0) {
-		if (!is_twin)
-			leave_unlocked(visit, slot);
-		return 0;
-	}
-	lock_take(visit, slot, call->reader, call->locks);
-	if (is_twin)
-		visit_note(visit, HOST_LOCKED, &visit->shard->records[slot].key);
-	*span = span_of(visit->host, &visit->shard->records[slot]);
-	return 0;
+	return finish_found(visit, call, &found, span);
 }
 
 static void serve_finish_locked(struct visit *visit, const struct group *group, void *arg)
@@ -152,9 +178,10 @@ static void serve_finish_locked(struct visit *visit, const struct group *group, 
 	const struct write *const call = arg;
 	uint32_t                  i;
 
+	(void)lock_expire_locks(visit);
 	for (i = 0; i < group->count; i++)
 		call->rc[group_row(group, i)] = finish_locked_row(visit, call, group, i);
-	(void)lock_expire(visit);
+	(void)lock_expire_writes(visit);
 }
 
 int host_finish_locked(struct host *host, struct host_writer writer, host_client reader,

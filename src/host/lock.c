@@ -64,7 +64,7 @@ void lock_give(struct visit *visit, uint32_t number, uint32_t count)
 	life_settle(visit, slot);
 }
 
-static bool expire_locks(struct visit *visit)
+bool lock_expire_locks(struct visit *visit)
 {
 	struct shard *const        shard = visit->shard;
 	const struct claims *const claims = &shard->claims;
@@ -81,7 +81,7 @@ static bool expire_locks(struct visit *visit)
 	return false;
 }
 
-static bool expire_writes(struct visit *visit)
+bool lock_expire_writes(struct visit *visit)
 {
 	struct shard *const shard = visit->shard;
 	uint32_t            i;
@@ -99,7 +99,19 @@ static bool expire_writes(struct visit *visit)
 
 bool lock_expire(struct visit *visit)
 {
-	const bool writes_done = expire_writes(visit);
+	const bool writes_done = lock_expire_writes(visit);
 
-	return expire_locks(visit) && writes_done;
+	return lock_expire_locks(visit) && writes_done;
+}
+
+void lock_expire_claim(struct visit *visit, uint32_t slot, host_client client)
+{
+	struct shard *const shard = visit->shard;
+	const uint32_t      claim = claims_find(&shard->claims, shard->records[slot].claim,
+						client_slot(client));
+
+	if (claim == SLOT_NONE || shard->claims.claims[claim].expiry_ns > shard->now_ns)
+		return;
+	visit_count(visit, HOST_EXPIRED_LOCKS);
+	lock_give(visit, claim, shard->claims.claims[claim].count);
 }

@@ -27,7 +27,14 @@ void lock_give(struct visit *visit, uint32_t claim, uint32_t count);
  * Drop what the shard's time has passed, VISIT_EXPIRED_MAX of each kind at most; false: there may
  * be more.
  */
-bool lock_expire(struct visit *visit);
+bool lock_expire_locks(struct visit *visit);
+bool lock_expire_writes(struct visit *visit);
+bool lock_expire(struct visit *visit); /* both */
+
+/*
+ * A client's claim on a RESIDENT record, if its time is over.  The record may be gone afterwards.
+ */
+void lock_expire_claim(struct visit *visit, uint32_t slot, host_client client);
 
 static inline uint64_t lock_until(const struct visit *visit, unsigned client_flags, uint64_t ttl_ns)
 {

@@ -27,18 +27,14 @@ static int refuse(const struct host *host, const struct read *call, uint32_t cou
 static uint32_t resident(struct visit *visit, const struct read *call, const struct group *group,
 			 uint32_t i)
 {
-	struct shard *const shard = visit->shard;
-	const uint32_t slot = life_resident(shard, group_hash(group, i), group_key(group, i));
-	uint32_t       claim;
+	const struct kvs_key *const key = group_key(group, i);
+	const uint64_t              hash = group_hash(group, i);
+	const uint32_t              slot = life_resident(visit->shard, hash, key);
 
 	if (slot == SLOT_NONE)
 		return SLOT_NONE;
-	claim = claims_find(&shard->claims, shard->records[slot].claim, client_slot(call->client));
-	if (claim == SLOT_NONE || shard->claims.claims[claim].expiry_ns > shard->now_ns)
-		return slot;
-	visit_count(visit, HOST_EXPIRED_LOCKS);
-	lock_give(visit, claim, shard->claims.claims[claim].count);
-	return life_resident(shard, group_hash(group, i), group_key(group, i));
+	lock_expire_claim(visit, slot, call->client);
+	return life_resident(visit->shard, hash, key);
 }
 
 static int lock_row(struct visit *visit, const struct read *call, const struct group *group,

@@ -230,6 +230,8 @@ static void place_by_space(struct visit *visit, struct write *call, struct homel
 {
 	uint32_t left = 0, i, place;
 
+	/* What expired just now is free as well. */
+	visit_give(visit);
 	for (i = 0; i < rows->count; i++) {
 		place = purse_take(call, pages_at(visit, rows->slots[i]));
 		if (place == SPACE_NONE) {

@@ -132,6 +132,7 @@ int host_quota(struct host *host, const struct kvs_namespace *tenant, uint64_t q
 	rc = tenants_quota(&host->tenants, tenant, quota_bytes, &number);
 	if (rc < 0)
 		return rc;
+	host_expire(host, now_ns);
 	notices_init(&notices);
 	(void)victims_go(&turns, number, UINT32_MAX, exceeds_quota);
 	notices_tell(&notices, host->listeners, host->listener_count);

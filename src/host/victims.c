@@ -228,8 +228,11 @@ uint32_t victims_make_place(const struct turns *turns, uint32_t pages)
 
 	if (space_of_host_take(host, pages, 1, &place) == 1)
 		return place;
+	/* What is over goes first, everywhere, and may be enough. */
 	if (victims_reach(turns) < pages)
 		return SPACE_NONE;
+	if (space_of_host_take(host, pages, 1, &place) == 1)
+		return place;
 	for (shard = turns->first; barren < host->shard_count; shard++) {
 		gone = take_turn(turns, shard, TENANT_NONE, 1);
 		if (gone > 0 && space_of_host_take(host, pages, 1, &place) == 1)
@@ -246,6 +249,10 @@ int victims_make_quota(const struct turns *turns, const struct kvs_namespace *sp
 	uint32_t              barren = 0, shard, gone;
 	int                   rc = tenants_charge(tenants, space, bytes, ret_tenant);
 
+	if (rc == KVS_E_CREDIT) {
+		(void)victims_reach(turns);
+		rc = tenants_charge(tenants, space, bytes, ret_tenant);
+	}
 	for (shard = turns->first; rc == KVS_E_CREDIT && barren < turns->host->shard_count;
 	     shard++) {
 		gone = take_turn(turns, shard, *ret_tenant, 1);
