@@ -58,7 +58,7 @@ help:
 	@echo "make                     debug build in build/"
 	@echo "make run ARGS=...        kvstrata replay with its built-in traffic, or with ARGS"
 	@echo "make simulate ARGS=...   kvstrata simulate"
-	@echo "make test                every test, a minute or two"
+	@echo "make test                every test, four minutes or so"
 	@echo "make check               the tests with LTO, clang, ASan and UBSan, TSan; a whole trace"
 	@echo "make soak SEEDS=10000    the simulators with many seeds; stops at the first failure"
 	@echo "make replay SEED=0x7     one simulation again, exactly"

@@ -54,7 +54,7 @@ static void print(const struct settings *set, const struct report *report)
 		printf("  %-12s %10.1f %10.1f %15.1f\n", units_format_count(row->entries, text),
 		       row->page_ns, row->scattered_ns, row->entry_bytes);
 	}
-	printf("  %-12s %10.2f %10.2f   aim: at most 1.5\n", "last : first",
+	printf("  %-12s %10.2f %10.2f   aim of the first figure: at most 1.5\n", "last : first",
 	       last->page_ns / first->page_ns, last->scattered_ns / first->scattered_ns);
 }
 
@@ -148,10 +148,12 @@ const struct app_command bench_match_command = {
 	.summary = "a long prompt before it is computed: hash, match and plan beside bare SHA-256",
 	.text = "Measures what the cache thread does with a prompt: hash its pages, match them in the\n"
 		"index, plan its admission.  The ceiling is the chain of SHA-256 over the same tokens,\n"
-		"page by page, with nothing else done.  Both take turns.\n"
+		"page by page, with nothing else done.  Both take turns; the ratio is all three over\n"
+		"the chain.  A page has 128 tokens.  A machine with other work needs many runs.\n"
 		"\n"
 		"Cold, nothing is there; \"device\" and \"host\" hold all that may be restored.  q is the\n"
-		"tokens of a block.  The index is measured by itself, with prompts whose pages lie\n"
+		"tokens of a block.  A request that decodes fills its pages one by one: the second\n"
+		"table is what each costs.  The index is measured by itself, with prompts whose pages lie\n"
 		"anywhere in it: pages published together, as a prompt's are, or scattered.\n",
 	.examples = "  kvstrata bench match\n"
 		    "  kvstrata bench match --tokens 32768\n"

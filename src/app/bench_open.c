@@ -118,7 +118,7 @@ static void print(const struct bench *bench, double cpu_s, double wall_s)
 	       units_format_size(bench->file_bytes, file), bench->set->runs);
 	printf("  %-24s %10.3f   aim: below 0.3 for 1,000,000\n", "CPU, s", cpu_s);
 	printf("  %-24s %10.3f\n", "time, s", wall_s);
-	printf("  %-24s %10.1f   aim: at most 64\n", "memory, bytes an object",
+	printf("  %-24s %10.1f   aim: at most 64 for 1,000,000\n", "memory, bytes an object",
 	       bench->memory_bytes);
 }
 

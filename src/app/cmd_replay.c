@@ -32,7 +32,7 @@ static const struct conf_option options[] = {
 	  .min = 1, .max = 1024, .help = "requests in the engine at once" },
 	{ OPTION(replay_settings, deadline), .type = CONF_DURATION, .metavar = "TIME",
 	  .fallback = "500ms", .word = "none", .word_value = UINT64_MAX,
-	  .help = "how long a request waits for the store before it computes instead" },
+	  .help = "how long a request waits for the store before it computes instead; or none" },
 	{ OPTION(replay_settings, prefill_tokens_per_s), .type = CONF_NUMBER, .metavar = "N",
 	  .fallback = "8000", .min = 1, .max = 1e9,
 	  .help = "speed of the model whose time to first token is modelled" },
