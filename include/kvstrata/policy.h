@@ -2,12 +2,13 @@
 /*
  * Policies of the controllers: which objects go to which store, and which store an object is loaded from.
  *
- * A policy is a table of functions.  Those of this library go by name; yours comes in a shared object, loaded
- * on first use by "plugin:./libmine.so".  What a policy answers is checked: adapters that do not exist, and
- * stores that did not find the key, are passed over and counted.
+ * A policy is a table of functions.  Those of this library go by name; yours comes in a shared object,
+ * loaded on first use by "plugin:./libmine.so".  What a policy answers is checked: adapters that do not
+ * exist, and stores that did not find the key, are passed over and counted.
  *
- * Threads   A controller calls its policy from its one thread, without a lock; a policy that keeps state keeps
- *           it for one manager at a time, or guards it itself.  It returns soon: the controller waits for it.
+ * Threads   A controller calls its policy from its one thread, without a lock; a policy that keeps state
+ *           keeps it for one manager at a time, or guards it itself.  It returns soon: the controller waits
+ *           for it.
  */
 #ifndef KVSTRATA_POLICY_H
 #define KVSTRATA_POLICY_H
@@ -28,13 +29,14 @@ extern "C" {
 
 /* An adapter is one store behind its executor.  Numbers stay as long as it is attached. */
 struct kvs_adapter_info {
-	uint32_t    number;         /* 0 .. KVS_ADAPTERS_MAX - 1; lower ones were attached earlier */
+	uint32_t    number;         /* 0 .. KVS_ADAPTERS_MAX - 1 */
 	const char *name;           /* the KIND of its spec */
 	uint64_t    capacity_bytes; /* 0 when unknown */
 	uint64_t    used_bytes;
 	bool        healthy;        /* not in cooldown */
 };
 
+/* Adapters come in the order of their numbers, those that are attached; there may be none. */
 struct kvs_store_policy {
 	const char *name;
 
@@ -44,8 +46,8 @@ struct kvs_store_policy {
 			uint64_t *targets);
 
 	/*
-	 * Keys of a put that succeeded: drop[i] true removes keys[i] from Host, unless somebody reads it.  All
-	 * are false before.  NULL: none.
+	 * Keys of which no put is left and at least one succeeded: drop[i] true removes keys[i] from
+	 * Host, unless somebody reads it.  All are false before.  NULL: none.
 	 */
 	void (*deletions)(const struct kvs_key *keys, uint32_t count, bool *drop);
 };
@@ -59,8 +61,9 @@ struct kvs_prefetch_policy {
 	bool retain;
 
 	/*
-	 * found[i] has bit n when adapter n has keys[i], locked for this load.  Write the number of the adapter
-	 * to load keys[i] from to from[i]; KVS_NO_ADAPTER, as all are before, for none.
+	 * Keys of one request, in its order, that Host does not have.  found[i] has bit n when adapter n
+	 * has keys[i], locked for this load.  Write the number of the adapter to load keys[i] from to
+	 * from[i]; KVS_NO_ADAPTER, as all are before, for none: the prefix may end there.
 	 */
 	void (*plan)(const struct kvs_adapter_info *adapters, uint32_t adapter_count,
 		     const struct kvs_key *keys, const uint64_t *found, uint32_t count,

@@ -22,11 +22,10 @@ extern const char *const prefetch_policy_names[];
 /**
  * Find a policy by name, or load it.
  *
- * Owner   The table lives as long as the process: a shared object is never unloaded.
- * Errors  KVS_E_INVALID  the name, with those that are known; a plugin without the symbol, or without such
- *                        a policy, or with a table that lacks a function;
- *         KVS_E_PROTO    its ABI number, both numbers named;
- *         -errno         the loader's sentence.
+ * Owner   The table lives as long as the process: a shared object that was accepted is never unloaded.
+ * Errors  KVS_E_INVALID  the name, with those that are known; a path without a /; the loader's sentence;
+ *         KVS_E_PROTO    no policy plugin, another ABI (both numbers named), no such policy in it, or one
+ *                        that lacks a function.
  */
 int store_policy_find(const char *name, const struct kvs_store_policy **ret_policy,
 		      struct kvs_error *err);
