@@ -85,6 +85,11 @@ int os_epoll_add(int epoll_fd, int fd, uint64_t tag)
 	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
 }
 
+void os_epoll_remove(int epoll_fd, int fd)
+{
+	KVS_ASSERT(epoll_ctl(epoll_fd, EPOLL_CTL_DEL, fd, NULL) == 0);
+}
+
 /* Rounded up, so that a loop that sleeps until a deadline does not spin through the last millisecond. */
 static int timeout_ms(uint64_t deadline_ns)
 {

@@ -67,6 +67,7 @@ void os_eventfd_signal(int fd);
 bool os_eventfd_drain(int fd); /* true when it had been signalled */
 int  os_epoll(void);
 int  os_epoll_add(int epoll_fd, int fd, uint64_t tag);
+void os_epoll_remove(int epoll_fd, int fd); /* one that was added, and is open */
 /* Ready tags, at most count; 0 after timeout_ns.  A sleep is never unbounded. */
 int  os_epoll_wait(int epoll_fd, uint64_t *ret_tags, int count, uint64_t timeout_ns);
 /*
