@@ -350,6 +350,11 @@ void adapter_stats(struct adapter *adapter, struct adapter_stats *ret_stats)
 	os_mutex_unlock(&adapter->lock);
 }
 
+void adapter_describe(struct adapter *adapter, struct kvs_store_info *ret_info)
+{
+	exec_describe(adapter->exec, ret_info);
+}
+
 const struct histogram *adapter_throughput(const struct adapter *adapter, enum task_kind kind)
 {
 	return &adapter->throughput[kind];

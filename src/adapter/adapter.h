@@ -118,6 +118,9 @@ uint32_t adapter_pop_retired(struct adapter *adapter, enum task_kind kind, uint6
 
 void adapter_stats(struct adapter *adapter, struct adapter_stats *ret_stats);
 
+/* What the store says of itself: capacity and what is used of it, promises. */
+void adapter_describe(struct adapter *adapter, struct kvs_store_info *ret_info);
+
 /*
  * Bytes a second of finished tasks, from submission to completion, for registries of metrics.  Only
  * bytes that moved count: a task that moved none is not in it.  Valid until close.

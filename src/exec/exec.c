@@ -340,3 +340,8 @@ void exec_stats(struct exec *exec, struct exec_stats *ret_stats)
 	ret_stats->outstanding = core->slots.busy_count;
 	os_mutex_unlock(&exec->lock);
 }
+
+void exec_describe(struct exec *exec, struct kvs_store_info *ret_info)
+{
+	exec->store->ops->describe(exec->store, ret_info);
+}

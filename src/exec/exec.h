@@ -104,4 +104,7 @@ bool exec_arm(struct exec *exec);
 
 void exec_stats(struct exec *exec, struct exec_stats *ret_stats);
 
+/* What the store says of itself, at any time. */
+void exec_describe(struct exec *exec, struct kvs_store_info *ret_info);
+
 #endif
