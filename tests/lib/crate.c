@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "named_block.h"
 
-static struct crate *enter(struct kvs_store *store)
+static struct crate *enter(struct kvs_store *store, bool moves)
 {
 	struct crate *const crate = (struct crate *)store;
 
@@ -16,7 +16,7 @@ static struct crate *enter(struct kvs_store *store)
 	crate->calls++;
 	crate->inside++;
 	os_cond_broadcast(&crate->moved);
-	while (crate->shut)
+	while (crate->shut || (moves && crate->shut_moves))
 		os_cond_wait(&crate->moved, &crate->lock, UINT64_MAX);
 	crate->inside--;
 	return crate;
@@ -52,7 +52,7 @@ static enum kvs_result find(const struct crate *crate, const struct kvs_key *key
 static int crate_exists(struct kvs_store *store, const struct kvs_key *key, uint32_t count,
 			enum kvs_result *result)
 {
-	struct crate *const crate = enter(store);
+	struct crate *const crate = enter(store, false);
 	uint32_t            i;
 
 	for (i = 0; i < count; i++)
@@ -63,7 +63,7 @@ static int crate_exists(struct kvs_store *store, const struct kvs_key *key, uint
 static int crate_lock(struct kvs_store *store, const struct kvs_key *key, uint32_t count,
 		      enum kvs_result *result)
 {
-	struct crate *const crate = enter(store);
+	struct crate *const crate = enter(store, false);
 	uint32_t            i;
 
 	if (any(crate, key, count, CRATE_BREAKS))
@@ -121,7 +121,7 @@ static int move(struct kvs_store *store, bool put, const struct kvs_key *key,
 		const struct kvs_span *span, uint32_t count, enum kvs_result *result,
 		bool *ret_retired)
 {
-	struct crate *const crate = enter(store);
+	struct crate *const crate = enter(store, true);
 	uint32_t            i;
 
 	*ret_retired = !any(crate, key, count, CRATE_CLINGS);
@@ -160,7 +160,7 @@ static void crate_describe(struct kvs_store *store, struct kvs_store_info *ret_i
 
 static int crate_close(struct kvs_store *store)
 {
-	struct crate *const crate = enter(store);
+	struct crate *const crate = enter(store, false);
 
 	crate->closed = true;
 	return leave(crate, 0);
@@ -200,22 +200,28 @@ void crate_place(struct crate *crate, uint32_t number)
 	os_mutex_unlock(&crate->lock);
 }
 
-static void set_gate(struct crate *crate, bool shut)
+static void set_gate(struct crate *crate, bool shut, bool shut_moves)
 {
 	os_mutex_lock(&crate->lock);
 	crate->shut = shut;
+	crate->shut_moves = shut_moves;
 	os_cond_broadcast(&crate->moved);
 	os_mutex_unlock(&crate->lock);
 }
 
 void crate_shut(struct crate *crate)
 {
-	set_gate(crate, true);
+	set_gate(crate, true, true);
+}
+
+void crate_shut_moves(struct crate *crate)
+{
+	set_gate(crate, false, true);
 }
 
 void crate_open(struct crate *crate)
 {
-	set_gate(crate, false);
+	set_gate(crate, false, false);
 }
 
 void crate_wait_inside(struct crate *crate, uint32_t count)

@@ -32,6 +32,7 @@ struct crate {
 	struct os_mutex  lock;
 	struct os_cond   moved;
 	bool             shut;   /* the gate, for exists, lock, get and put */
+	bool             shut_moves; /* for get and put alone */
 	uint32_t         inside; /* callers at the gate */
 	bool             closed;
 	uint32_t         calls;
@@ -49,6 +50,7 @@ void crate_fini(struct crate *crate);
 void crate_place(struct crate *crate, uint32_t number);
 
 void crate_shut(struct crate *crate);
+void crate_shut_moves(struct crate *crate);
 void crate_open(struct crate *crate);
 void crate_wait_inside(struct crate *crate, uint32_t count);
 

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See depot.h. */
+#include "depot.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "named_block.h"
+
+#define FOREVER_NS (UINT64_C(1) << 62)
+#define WRITE_TAG 0u
+#define LOOK_AGAIN_NS 500000
+
+static const struct adapter_options adapter_options = {
+	/* A store that failed may be asked again at once: no test waits for a cooldown. */
+	.exec = { .limits = { .outstanding_max = 256, .queue_max = 256, .lock_max = 4096,
+			      .cooldown_min_ns = 1, .cooldown_max_ns = 1 },
+		  .workers = { 1, 2, 2 } },
+	.op_max = { 64, 64, 64 }
+};
+
+/* --- listening -------------------------------------------------------------------------------- */
+
+static void hear(void *arg, const struct host_notice *notice)
+{
+	struct depot *const depot = arg;
+
+	os_mutex_lock(&depot->lock);
+	depot->removed += notice->count;
+	os_cond_broadcast(&depot->moved);
+	os_mutex_unlock(&depot->lock);
+}
+
+uint64_t depot_late(void)
+{
+	return os_now_ns() + DEPOT_WAIT_NS;
+}
+
+/* --- open to close ---------------------------------------------------------------------------- */
+
+void depot_init(struct depot *depot)
+{
+	*depot = (struct depot){ .crate_count = 2, .pages = 1024 };
+	KVS_ASSERT(store_policy_find("default", &depot->store_policy, NULL) == 0);
+	depot->store_limits = (struct ctrl_limits){ .in_flight_max = CTRL_IN_FLIGHT_DEFAULT,
+						    .queue_max = 4096 };
+}
+
+static void open_host(struct depot *depot)
+{
+	struct host_options options = { .fields = &depot->field,
+					.field_count = 1,
+					.object_max = 1024,
+					.lock_max = 1024,
+					.client_max = 8,
+					.shard_count = 4,
+					.policy = "lru",
+					.write_ttl_ns = FOREVER_NS,
+					.read_ttl_ns = FOREVER_NS,
+					.high = 1,
+					.low = 0.5,
+					.listeners = { { .events = 1u << HOST_REMOVED,
+							 .notify = hear,
+							 .arg = depot } },
+					.listener_count = 1 };
+	struct kvs_error    err;
+	const size_t        bytes = (size_t)depot->pages * DEPOT_PAGE;
+
+	depot->memory = aligned_alloc(DEPOT_PAGE, bytes);
+	KVS_ASSERT(depot->memory);
+	memset(depot->memory, 0, bytes);
+	depot->field = (struct kvs_span){ .ptr = depot->memory, .bytes = bytes };
+	if (depot->store)
+		options.listeners[options.listener_count++] = store_ctrl_listener(depot->store);
+	if (host_open(&options, &depot->host, &err) < 0)
+		KVS_PANIC("%s", err.message);
+	KVS_ASSERT(host_client_open(depot->host, 0, &depot->client) == 0);
+}
+
+static void open_adapters(struct depot *depot)
+{
+	uint32_t n;
+
+	for (n = 0; n < DEPOT_CRATES; n++) {
+		crate_init(&depot->crates[n], true);
+		KVS_ASSERT(adapter_open(&depot->crates[n].store, &adapter_options,
+					&depot->adapters[n], NULL) == 0);
+	}
+	for (n = 0; n < depot->crate_count; n++) {
+		if (depot->store)
+			KVS_ASSERT(store_ctrl_attach(depot->store, n, depot->adapters[n], "crate") == 0);
+	}
+}
+
+void depot_open(struct depot *depot)
+{
+	os_mutex_init(&depot->lock);
+	os_cond_init(&depot->moved);
+	if (depot->store_policy) {
+		KVS_ASSERT(store_ctrl_open(depot->store_policy, &depot->store_limits, &depot->store,
+					   NULL) == 0);
+	}
+	open_host(depot);
+	if (depot->store)
+		KVS_ASSERT(store_ctrl_start(depot->store, depot->host) == 0);
+	open_adapters(depot);
+}
+
+static void close_adapters(struct depot *depot)
+{
+	uint32_t n;
+
+	KVS_ASSERT(depot_stores_unlocked(depot));
+	for (n = 0; n < DEPOT_CRATES; n++) {
+		KVS_ASSERT(adapter_close(depot->adapters[n], DEPOT_WAIT_NS) == 0);
+		KVS_ASSERT_CMP(crate_locked(&depot->crates[n]), ==, 0);
+		crate_fini(&depot->crates[n]);
+	}
+}
+
+/* The invariant locks-home: nothing is left that its owner did not give back. */
+static void close_host(struct depot *depot)
+{
+	struct host_usage usage = depot_usage(depot);
+
+	host_audit(depot->host);
+	KVS_ASSERT_CMP(usage.locks, ==, 0);
+	KVS_ASSERT_CMP(usage.pins, ==, 0);
+	KVS_ASSERT_CMP(usage.staged, ==, 0);
+	KVS_ASSERT_CMP(usage.doomed, ==, 0);
+	KVS_ASSERT_CMP(usage.temporary, ==, 0);
+	KVS_ASSERT(host_client_close(depot->host, depot->client, os_now_ns()) == 0);
+	host_close(depot->host);
+	free(depot->memory);
+}
+
+void depot_close(struct depot *depot)
+{
+	uint32_t n;
+
+	for (n = 0; n < DEPOT_CRATES; n++)
+		crate_open(&depot->crates[n]);
+	KVS_ASSERT(store_ctrl_close(depot->store, depot_late()) == 0);
+	close_adapters(depot);
+	close_host(depot);
+	os_cond_fini(&depot->moved);
+	os_mutex_fini(&depot->lock);
+}
+
+/* --- the Host --------------------------------------------------------------------------------- */
+
+struct kvs_key depot_key(uint32_t number)
+{
+	return key_of(number);
+}
+
+static void write_key(struct depot *depot, const struct kvs_key *key, uint64_t bytes)
+{
+	const struct host_writer writer = { depot->client, WRITE_TAG };
+	struct kvs_span          span;
+	int                      rc;
+
+	KVS_ASSERT(host_reserve(depot->host, writer, key, &bytes, 1, 0, os_now_ns(), &span, &rc) == 0);
+	KVS_ASSERT_CMP(rc, ==, 0);
+	fill(span.ptr, key->offset, (uint32_t)bytes);
+	KVS_ASSERT(host_finish(depot->host, writer, key, 1, os_now_ns(), &rc) == 0);
+	KVS_ASSERT_CMP(rc, ==, 0);
+}
+
+void depot_write_as(struct depot *depot, uint32_t number, uint32_t group, uint64_t bytes)
+{
+	struct kvs_key key = key_of(number);
+
+	key.group = group;
+	write_key(depot, &key, bytes);
+}
+
+void depot_write(struct depot *depot, uint32_t from, uint32_t count)
+{
+	const struct host_writer writer = { depot->client, WRITE_TAG };
+	struct kvs_key           keys[512];
+	uint64_t                 bytes[512];
+	struct kvs_span          spans[512];
+	int                      rc[512];
+	uint32_t                 i;
+
+	KVS_ASSERT_CMP(count, <=, 512);
+	for (i = 0; i < count; i++) {
+		keys[i] = key_of(from + i);
+		bytes[i] = CRATE_BYTES;
+	}
+	KVS_ASSERT(host_reserve(depot->host, writer, keys, bytes, count, 0, os_now_ns(), spans, rc) == 0);
+	for (i = 0; i < count; i++) {
+		KVS_ASSERT_CMP(rc[i], ==, 0);
+		fill(spans[i].ptr, from + i, CRATE_BYTES);
+	}
+	KVS_ASSERT(host_finish(depot->host, writer, keys, count, os_now_ns(), rc) == 0);
+	for (i = 0; i < count; i++)
+		KVS_ASSERT_CMP(rc[i], ==, 0);
+}
+
+bool depot_has(const struct depot *depot, uint32_t number)
+{
+	const struct kvs_key key = key_of(number);
+	uint64_t             word;
+
+	KVS_ASSERT(host_lookup(depot->host, &key, 1, &word) == 0);
+	return word & 1;
+}
+
+void depot_lock(struct depot *depot, uint32_t number)
+{
+	const struct kvs_key key = key_of(number);
+	struct kvs_span      span;
+	int                  rc;
+
+	KVS_ASSERT(host_lock(depot->host, depot->client, 1, &key, 1, os_now_ns(), &span, &rc) == 0);
+	KVS_ASSERT_CMP(rc, ==, 0);
+}
+
+void depot_unlock(struct depot *depot, uint32_t number, uint32_t locks)
+{
+	const struct kvs_key key = key_of(number);
+	int                  rc;
+
+	KVS_ASSERT(host_unlock(depot->host, depot->client, locks, &key, 1, os_now_ns(), &rc) == 0);
+	KVS_ASSERT_CMP(rc, ==, 0);
+}
+
+bool depot_is_read(const struct depot *depot, uint32_t number)
+{
+	const struct kvs_key key = key_of(number);
+	struct kvs_span      span;
+	int                  rc;
+
+	KVS_ASSERT(host_spans(depot->host, depot->client, &key, 1, os_now_ns(), &span, &rc) == 0);
+	return rc == 0 && span.bytes == CRATE_BYTES && is_filled(span.ptr, number, CRATE_BYTES);
+}
+
+void depot_remove(struct depot *depot, uint32_t number)
+{
+	const struct kvs_key key = key_of(number);
+	int                  rc;
+
+	KVS_ASSERT(host_remove(depot->host, &key, 1, false, &rc) == 0);
+	KVS_ASSERT_CMP(rc, ==, 0);
+}
+
+struct host_usage depot_usage(const struct depot *depot)
+{
+	struct host_usage usage;
+
+	host_usage(depot->host, &usage);
+	return usage;
+}
+
+/* --- stores ----------------------------------------------------------------------------------- */
+
+void depot_place(struct depot *depot, uint32_t crate, uint32_t from, uint32_t count)
+{
+	uint32_t i;
+
+	for (i = 0; i < count; i++)
+		crate_place(&depot->crates[crate], from + i);
+}
+
+bool depot_stored(struct depot *depot, uint32_t crate, uint32_t number)
+{
+	struct crate *const c = &depot->crates[crate];
+	uint64_t            words[CRATE_BYTES / 8];
+	bool                there;
+
+	os_mutex_lock(&c->lock);
+	there = c->present[number];
+	memcpy(words, c->bytes[number], CRATE_BYTES);
+	os_mutex_unlock(&c->lock);
+	KVS_ASSERT(!there || is_filled(words, number, CRATE_BYTES));
+	return there;
+}
+
+bool depot_stores_unlocked(const struct depot *depot)
+{
+	uint32_t n;
+
+	for (n = 0; n < DEPOT_CRATES; n++) {
+		struct adapter_stats stats;
+
+		adapter_stats(depot->adapters[n], &stats);
+		if (stats.exec.locks_held != 0)
+			return false;
+	}
+	return true;
+}
+
+void depot_flush(struct depot *depot)
+{
+	if (!store_ctrl_flush(depot->store, depot_late()))
+		KVS_PANIC("waited in vain: a flush of the store controller");
+}
+
+uint64_t depot_store_counter(const struct depot *depot, enum store_ctrl_counter counter)
+{
+	struct store_ctrl_stats stats;
+
+	store_ctrl_stats(depot->store, &stats);
+	return stats.counters[counter];
+}
+
+/* What the controller does is not told to anybody: look again in a moment. */
+static void look_again(struct depot *depot, const char *what, uint64_t since_ns)
+{
+	if (os_now_ns() - since_ns > DEPOT_WAIT_NS)
+		KVS_PANIC("waited in vain: %s", what);
+	os_mutex_lock(&depot->lock);
+	os_cond_wait(&depot->moved, &depot->lock, LOOK_AGAIN_NS);
+	os_mutex_unlock(&depot->lock);
+}
+
+void depot_await_counter(struct depot *depot, enum store_ctrl_counter counter, uint64_t value)
+{
+	const uint64_t since_ns = os_now_ns();
+
+	while (depot_store_counter(depot, counter) < value)
+		look_again(depot, "a counter of the store controller", since_ns);
+}
+
+static struct store_ctrl_stats stats_of(const struct depot *depot)
+{
+	struct store_ctrl_stats stats;
+
+	store_ctrl_stats(depot->store, &stats);
+	return stats;
+}
+
+void depot_await_waiting(struct depot *depot, uint32_t keys)
+{
+	const uint64_t since_ns = os_now_ns();
+
+	while (stats_of(depot).waiting != keys)
+		look_again(depot, "keys that wait for an adapter", since_ns);
+}
+
+void depot_await_tasks(struct depot *depot, uint32_t tasks)
+{
+	const uint64_t since_ns = os_now_ns();
+
+	while (stats_of(depot).in_flight != tasks)
+		look_again(depot, "the end of store tasks", since_ns);
+}
+
+void depot_notice(struct depot *depot, uint32_t crate, uint64_t op_id)
+{
+	const struct retirement_notice notice = { .op_id = op_id };
+
+	KVS_ASSERT(adapter_notice(depot->adapters[crate], &notice) == 0);
+}
