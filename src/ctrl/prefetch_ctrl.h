@@ -71,7 +71,10 @@ struct prefetch_result {
 	enum prefetch_end end;
 };
 
-/* As of the end of the controller's last turn, but for `submitted`, `refused_full` and `queued`. */
+/*
+ * Counters include every request with a result; what is in flight is as of the end of the controller's last
+ * turn.
+ */
 struct prefetch_ctrl_stats {
 	uint64_t submitted, refused_full, finished;
 	uint64_t ends[PREFETCH_END_COUNT];

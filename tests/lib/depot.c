@@ -31,6 +31,25 @@ static void hear(void *arg, const struct host_notice *notice)
 	os_mutex_unlock(&depot->lock);
 }
 
+static void done(void *arg, uint64_t request_id)
+{
+	struct depot *const depot = arg;
+
+	os_mutex_lock(&depot->lock);
+	KVS_ASSERT_CMP(depot->done_count, <, DEPOT_HEARD_MAX);
+	depot->done[depot->done_count++] = request_id;
+	os_cond_broadcast(&depot->moved);
+	os_mutex_unlock(&depot->lock);
+}
+
+/* With the lock: until something moved, but not for ever. */
+static void wait_moved(struct depot *depot, const char *what, uint64_t since_ns)
+{
+	if (os_now_ns() - since_ns > DEPOT_WAIT_NS)
+		KVS_PANIC("waited in vain: %s", what);
+	os_cond_wait(&depot->moved, &depot->lock, DEPOT_WAIT_NS);
+}
+
 uint64_t depot_late(void)
 {
 	return os_now_ns() + DEPOT_WAIT_NS;
@@ -42,8 +61,12 @@ void depot_init(struct depot *depot)
 {
 	*depot = (struct depot){ .crate_count = 2, .pages = 1024 };
 	KVS_ASSERT(store_policy_find("default", &depot->store_policy, NULL) == 0);
+	KVS_ASSERT(prefetch_policy_find("default", &depot->prefetch_policy, NULL) == 0);
 	depot->store_limits = (struct ctrl_limits){ .in_flight_max = CTRL_IN_FLIGHT_DEFAULT,
 						    .queue_max = 4096 };
+	depot->prefetch_limits = (struct ctrl_limits){ .in_flight_max = CTRL_IN_FLIGHT_DEFAULT,
+						       .queue_max = 64,
+						       .request_keys = DEPOT_REQUEST_KEYS };
 }
 
 static void open_host(struct depot *depot)
@@ -89,6 +112,10 @@ static void open_adapters(struct depot *depot)
 	for (n = 0; n < depot->crate_count; n++) {
 		if (depot->store)
 			KVS_ASSERT(store_ctrl_attach(depot->store, n, depot->adapters[n], "crate") == 0);
+		if (depot->prefetch) {
+			KVS_ASSERT(prefetch_ctrl_attach(depot->prefetch, n, depot->adapters[n],
+							"crate") == 0);
+		}
 	}
 }
 
@@ -103,6 +130,10 @@ void depot_open(struct depot *depot)
 	open_host(depot);
 	if (depot->store)
 		KVS_ASSERT(store_ctrl_start(depot->store, depot->host) == 0);
+	if (depot->prefetch_policy) {
+		KVS_ASSERT(prefetch_ctrl_open(depot->host, depot->prefetch_policy,
+					      &depot->prefetch_limits, &depot->prefetch, NULL) == 0);
+	}
 	open_adapters(depot);
 }
 
@@ -140,6 +171,7 @@ void depot_close(struct depot *depot)
 
 	for (n = 0; n < DEPOT_CRATES; n++)
 		crate_open(&depot->crates[n]);
+	KVS_ASSERT(prefetch_ctrl_close(depot->prefetch, depot_late()) == 0);
 	KVS_ASSERT(store_ctrl_close(depot->store, depot_late()) == 0);
 	close_adapters(depot);
 	close_host(depot);
@@ -353,4 +385,149 @@ void depot_notice(struct depot *depot, uint32_t crate, uint64_t op_id)
 	const struct retirement_notice notice = { .op_id = op_id };
 
 	KVS_ASSERT(adapter_notice(depot->adapters[crate], &notice) == 0);
+}
+
+/* --- prefetch --------------------------------------------------------------------------------- */
+
+/* As a manager does: what is there is the reader's before anybody is asked. */
+static void lock_held(struct depot *depot, const struct kvs_key *keys, uint32_t count,
+		      host_client reader, uint32_t locks, uint64_t *ret_held)
+{
+	struct kvs_span spans[DEPOT_REQUEST_KEYS];
+	int             rc[DEPOT_REQUEST_KEYS];
+	uint32_t        i;
+
+	KVS_ASSERT(host_lock(depot->host, reader, locks, keys, count, os_now_ns(), spans, rc) == 0);
+	for (i = 0; i < count; i++) {
+		if (rc[i] == 0)
+			*ret_held |= UINT64_C(1) << i;
+	}
+}
+
+uint64_t depot_ask(struct depot *depot, const struct depot_ask *ask)
+{
+	static const uint32_t   whole[] = { FLAT_ALL };
+	struct kvs_key          keys[DEPOT_REQUEST_KEYS];
+	uint64_t                bytes[DEPOT_REQUEST_KEYS];
+	struct flat             plain;
+	struct prefetch_request request = { .keys = keys, .bytes = bytes, .done = done };
+	uint64_t                held = 0, id;
+	uint32_t                count, i;
+
+	KVS_ASSERT(flat_make(whole, 1, 1, &plain, NULL) == 0);
+	request.flat = ask->flat ? ask->flat : &plain;
+	request.reader = ask->reader ? ask->reader : depot->client;
+	request.chunk_count = ask->chunks;
+	request.held = &held;
+	request.lock_count = ask->locks ? ask->locks : 1;
+	request.retain = ask->retain;
+	request.skip_store = ask->skip_store;
+	request.deadline_ns = ask->deadline_ns ? ask->deadline_ns : UINT64_MAX;
+	request.done_arg = depot;
+	count = ask->chunks * flat_keys(request.flat);
+	KVS_ASSERT_CMP(count, <=, DEPOT_REQUEST_KEYS);
+	for (i = 0; i < count; i++) {
+		keys[i] = key_of(ask->from + i);
+		bytes[i] = CRATE_BYTES;
+	}
+	lock_held(depot, keys, count, request.reader, request.lock_count, &held);
+	KVS_ASSERT(prefetch_ctrl_submit(depot->prefetch, &request, &id) == 0);
+	return id;
+}
+
+uint64_t depot_prefetch(struct depot *depot, uint32_t from, uint32_t count)
+{
+	const struct depot_ask ask = { .from = from, .chunks = count };
+
+	return depot_ask(depot, &ask);
+}
+
+static bool is_done_locked(const struct depot *depot, uint64_t request_id)
+{
+	uint32_t i;
+
+	for (i = 0; i < depot->done_count; i++) {
+		if (depot->done[i] == request_id)
+			return true;
+	}
+	return false;
+}
+
+bool depot_is_done(struct depot *depot, uint64_t request_id)
+{
+	bool is_done;
+
+	os_mutex_lock(&depot->lock);
+	is_done = is_done_locked(depot, request_id);
+	os_mutex_unlock(&depot->lock);
+	return is_done;
+}
+
+void depot_await_done(struct depot *depot, uint64_t request_id)
+{
+	const uint64_t since_ns = os_now_ns();
+
+	os_mutex_lock(&depot->lock);
+	while (!is_done_locked(depot, request_id))
+		wait_moved(depot, "a prefetch is done", since_ns);
+	os_mutex_unlock(&depot->lock);
+}
+
+struct prefetch_result depot_take(struct depot *depot, uint64_t request_id, uint64_t *ret_locked)
+{
+	struct prefetch_result result;
+
+	depot_await_done(depot, request_id);
+	KVS_ASSERT(prefetch_ctrl_take(depot->prefetch, request_id, &result, ret_locked));
+	return result;
+}
+
+void depot_give_back(struct depot *depot, uint32_t from, uint64_t locked, uint32_t locks)
+{
+	uint32_t i;
+
+	for (i = 0; i < DEPOT_REQUEST_KEYS; i++) {
+		if (locked >> i & 1)
+			depot_unlock(depot, from + i, locks);
+	}
+}
+
+void depot_idle(struct depot *depot)
+{
+	if (!prefetch_ctrl_idle(depot->prefetch, depot_late()))
+		KVS_PANIC("waited in vain: an idle prefetch controller");
+}
+
+struct prefetch_ctrl_stats depot_prefetch_stats(const struct depot *depot)
+{
+	struct prefetch_ctrl_stats stats;
+
+	prefetch_ctrl_stats(depot->prefetch, &stats);
+	return stats;
+}
+
+void depot_await_objects(struct depot *depot, uint32_t count)
+{
+	const uint64_t since_ns = os_now_ns();
+
+	while (depot_usage(depot).objects != count)
+		look_again(depot, "resident objects", since_ns);
+}
+
+void depot_await_in_flight(struct depot *depot, uint32_t count)
+{
+	const uint64_t since_ns = os_now_ns();
+
+	while (depot_prefetch_stats(depot).in_flight != count)
+		look_again(depot, "requests in flight", since_ns);
+}
+
+uint32_t depot_await_found(struct depot *depot, uint64_t request_id)
+{
+	const uint64_t since_ns = os_now_ns();
+	uint32_t       found = 0;
+
+	while (!prefetch_ctrl_found(depot->prefetch, request_id, &found))
+		look_again(depot, "what was found", since_ns);
+	return found;
 }

@@ -11,19 +11,22 @@
 
 #include "crate.h"
 #include "ctrl/policy.h"
+#include "ctrl/prefetch_ctrl.h"
 #include "ctrl/store_ctrl.h"
 #include "os/os.h"
 
 #define DEPOT_CRATES 3u
 #define DEPOT_PAGE 4096u
 #define DEPOT_WAIT_NS UINT64_C(60000000000)
+#define DEPOT_HEARD_MAX 4096u
 
 struct depot {
 	/* Set before depot_open(). */
 	uint32_t                          crate_count; /* attached, with the numbers 0, 1, ... */
 	uint32_t                          pages;       /* of the Host; an object takes 2 */
 	const struct kvs_store_policy    *store_policy;    /* NULL: no store controller */
-	struct ctrl_limits                store_limits;
+	const struct kvs_prefetch_policy *prefetch_policy; /* NULL: no prefetch controller */
+	struct ctrl_limits                store_limits, prefetch_limits;
 
 	struct crate          crates[DEPOT_CRATES];
 	struct adapter       *adapters[DEPOT_CRATES];
@@ -32,10 +35,13 @@ struct depot {
 	struct host          *host;
 	host_client           client; /* writes, and reads */
 	struct store_ctrl    *store;
+	struct prefetch_ctrl *prefetch;
 
 	struct os_mutex lock;  /* protects all below */
 	struct os_cond  moved;
 	uint64_t        removed; /* HOST_REMOVED keys heard */
+	uint64_t        done[DEPOT_HEARD_MAX]; /* request ids, as they were told */
+	uint32_t        done_count;
 };
 
 /* Two crates attached, 1,024 pages, default policies, limits that no small test meets. */
@@ -81,5 +87,37 @@ void depot_await_tasks(struct depot *depot, uint32_t tasks);
 
 /* The op of an adapter that did not retire has retired after all; ids count from 1. */
 void depot_notice(struct depot *depot, uint32_t crate, uint64_t op_id);
+
+/* --- prefetch --------------------------------------------------------------------------------- */
+
+#define DEPOT_REQUEST_KEYS 64u
+
+struct depot_ask {
+	uint32_t    from, chunks;
+	const struct flat *flat;   /* NULL: one group, plain prefix; key i of the bits is from + i */
+	uint32_t    locks;         /* 0: 1 */
+	bool        retain, skip_store;
+	uint64_t    deadline_ns;   /* 0: none */
+	host_client reader;        /* 0: the client */
+};
+
+/* What Host has is locked first, as a manager does. */
+uint64_t depot_ask(struct depot *depot, const struct depot_ask *ask);
+/* A plain prefix. */
+uint64_t depot_prefetch(struct depot *depot, uint32_t from, uint32_t count);
+/* The result, once it is there; locked bits of up to 64 keys. */
+struct prefetch_result depot_take(struct depot *depot, uint64_t request_id, uint64_t *ret_locked);
+/* It was told as done already. */
+bool depot_is_done(struct depot *depot, uint64_t request_id);
+void depot_await_done(struct depot *depot, uint64_t request_id);
+/* Unlock what a result says; `locks` each. */
+void depot_give_back(struct depot *depot, uint32_t from, uint64_t locked, uint32_t locks);
+void depot_idle(struct depot *depot);
+/* Until so many objects are resident; until so many requests are beyond the queue. */
+void depot_await_objects(struct depot *depot, uint32_t count);
+void depot_await_in_flight(struct depot *depot, uint32_t count);
+/* What prefetch_ctrl_found() says, as soon as it does. */
+uint32_t depot_await_found(struct depot *depot, uint64_t request_id);
+struct prefetch_ctrl_stats depot_prefetch_stats(const struct depot *depot);
 
 #endif

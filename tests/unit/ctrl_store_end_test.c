@@ -15,6 +15,7 @@ static void open_with(uint32_t crates, struct ctrl_limits limits)
 {
 	depot_init(&depot);
 	depot.crate_count = crates;
+	depot.prefetch_policy = NULL;
 	depot.store_limits = limits;
 	depot_open(&depot);
 }
@@ -349,6 +350,7 @@ static void B3_1_writers_on_many_threads_are_all_heard(void **state)
 
 	(void)state;
 	depot_init(&depot);
+	depot.prefetch_policy = NULL;
 	depot_open(&depot);
 	for (i = 0; i < WRITERS; i++) {
 		assert_int_equal(os_thread_start(&threads[i], "writer", write_some, (void *)&from[i]),

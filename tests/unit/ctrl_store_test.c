@@ -17,6 +17,7 @@ static void open_with(uint32_t crates, const struct kvs_store_policy *policy)
 {
 	depot_init(&depot);
 	depot.crate_count = crates;
+	depot.prefetch_policy = NULL;
 	if (policy)
 		depot.store_policy = policy;
 	depot_open(&depot);
@@ -73,6 +74,7 @@ static void B3_1_what_was_written_before_the_start_is_stored(void **state)
 {
 	(void)state;
 	depot_init(&depot);
+	depot.prefetch_policy = NULL;
 	depot.crate_count = 0;
 	depot_open(&depot);
 	assert_int_equal(store_ctrl_attach(depot.store, 4, depot.adapters[1], "late"), 0);
@@ -192,6 +194,7 @@ static void B3_1_objects_are_pinned_while_they_are_stored_and_not_before_or_afte
 {
 	(void)state;
 	depot_init(&depot);
+	depot.prefetch_policy = NULL;
 	depot.crate_count = 1;
 	depot.store_limits.in_flight_max = 1;
 	depot_open(&depot);
@@ -219,6 +222,7 @@ static void B3_1_a_task_has_one_shape(void **state)
 
 	(void)state;
 	depot_init(&depot);
+	depot.prefetch_policy = NULL;
 	depot.crate_count = 1;
 	depot.store_limits.in_flight_max = 1;
 	depot_open(&depot);
@@ -240,6 +244,7 @@ static void B3_1_a_key_that_was_written_again_is_stored_as_it_is_now(void **stat
 {
 	(void)state;
 	depot_init(&depot);
+	depot.prefetch_policy = NULL;
 	depot.crate_count = 1;
 	depot.store_limits.in_flight_max = 1;
 	depot_open(&depot);

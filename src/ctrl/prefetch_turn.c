@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A turn of the prefetch controller: collect, give up, start, deliver, tell.
+ *
+ * What is there is collected before deadlines are looked at: a completion comes before the deadline that is
+ * seen in the same turn.  Nothing that takes a lock of its own is called under the loop's.
+ */
+#include "ctrl/prefetch_desk.h"
+
+#include <string.h>
+
+#include "base/bits.h"
+
+#define RETIRED_IDS 16
+
+static struct ask_slot *slot_of(struct prefetch_ctrl *ctrl, const struct prefetch_run *run)
+{
+	return &ctrl->asks[run->ask->request_id % ctrl->limits.queue_max];
+}
+
+/* --- collecting -------------------------------------------------------------------------------- */
+
+static void collect_run(struct prefetch_ctrl *ctrl, struct prefetch_run *run, uint32_t n)
+{
+	struct adapter *const   adapter = ctrl->seats.at[n].adapter;
+	struct run_tasks *const tasks = &run->tasks[n];
+	bool                    retired;
+
+	if (tasks->lookup_id != 0 && adapter_query_lookup(adapter, tasks->lookup_id, ctrl->answer))
+		prefetch_run_looked_up(run, &ctrl->tools, n, ctrl->answer);
+	if (tasks->load_id != 0 && !tasks->doubt &&
+	    adapter_query_load(adapter, tasks->load_id, ctrl->answer, &retired))
+		prefetch_run_loaded(run, &ctrl->tools, n, ctrl->answer, retired);
+}
+
+static void retire(struct prefetch_ctrl *ctrl, uint32_t n, uint64_t load_id)
+{
+	uint32_t slot;
+
+	SLOTS_EACH(&ctrl->busy, slot) {
+		struct prefetch_run *const run = &ctrl->runs[slot];
+
+		if (run->tasks[n].doubt && run->tasks[n].load_id == load_id) {
+			prefetch_run_retired(run, &ctrl->tools, n);
+			return;
+		}
+	}
+	KVS_PANIC("load %llu of adapter %u is unknown", (unsigned long long)load_id, n);
+}
+
+static void collect(struct prefetch_ctrl *ctrl, uint32_t n)
+{
+	uint64_t ids[RETIRED_IDS];
+	uint32_t slot, got, i;
+
+	SLOTS_EACH(&ctrl->busy, slot) {
+		collect_run(ctrl, &ctrl->runs[slot], n);
+		if (ctrl->seats.at[n].leaving)
+			prefetch_run_leave(&ctrl->runs[slot], &ctrl->tools, n);
+	}
+	do {
+		got = adapter_pop_retired(ctrl->seats.at[n].adapter, TASK_LOAD, ids, RETIRED_IDS);
+		for (i = 0; i < got; i++)
+			retire(ctrl, n, ids[i]);
+	} while (got == RETIRED_IDS);
+}
+
+/* --- runs -------------------------------------------------------------------------------------- */
+
+static struct prefetch_run *begin(struct prefetch_ctrl *ctrl, struct ask_slot *slot)
+{
+	struct prefetch_run *const run = &ctrl->runs[slots_acquire(&ctrl->busy)];
+
+	prefetch_run_begin(run, &slot->ask);
+	return run;
+}
+
+/* With the lock: it has left the queue. */
+static void take_up_locked(struct ask_slot *slot)
+{
+	slot->stage = ASK_UNDER_WAY;
+	slot->has_run = true;
+}
+
+static struct prefetch_run *run_of(struct prefetch_ctrl *ctrl, const struct ask_slot *slot)
+{
+	uint32_t number;
+
+	SLOTS_EACH(&ctrl->busy, number) {
+		if (ctrl->runs[number].ask == &slot->ask)
+			return &ctrl->runs[number];
+	}
+	return NULL;
+}
+
+/* What the world may know of a run; its slot goes with it where nobody waits for a result. */
+static void deliver(struct prefetch_ctrl *ctrl, struct prefetch_run *run)
+{
+	struct ask_slot *const slot = slot_of(ctrl, run);
+	const uint64_t         request_id = run->ask->request_id;
+	void (*done)(void *, uint64_t) = NULL;
+	void *done_arg = NULL;
+
+	os_mutex_lock(&ctrl->loop.lock);
+	/* Who sees a result sees it counted. */
+	ctrl->stats = ctrl->now;
+	slot->found_known = run->found_known;
+	slot->found_boundary = run->found_boundary;
+	if (slot->stage == ASK_UNDER_WAY && prefetch_run_has_result(run)) {
+		slot->stage = ASK_READY;
+		slot->result = run->result;
+		memcpy(slot->locked, run->have, bits_words(run->ask->key_count) * sizeof(uint64_t));
+		if (!slot->dropped) {
+			done = slot->done;
+			done_arg = slot->done_arg;
+		}
+	}
+	if (run->state == RUN_OVER) {
+		slots_release(&ctrl->busy, (uint32_t)(run - ctrl->runs));
+		slot->has_run = false;
+		prefetch_slot_settle_locked(ctrl, slot);
+	}
+	os_mutex_unlock(&ctrl->loop.lock);
+	if (done)
+		done(done_arg, request_id);
+}
+
+static void deliver_all(struct prefetch_ctrl *ctrl)
+{
+	uint32_t slot;
+
+	SLOTS_EACH(&ctrl->busy, slot)
+		deliver(ctrl, &ctrl->runs[slot]);
+}
+
+/* --- giving up --------------------------------------------------------------------------------- */
+
+/* Locks of a result that nobody will take. */
+static void unlock_result(struct prefetch_ctrl *ctrl, struct ask_slot *slot)
+{
+	uint32_t count = 0, i;
+
+	for (i = 0; i < slot->ask.key_count; i++) {
+		if (bits_test(slot->locked, i))
+			ctrl->tools.keys[count++] = slot->ask.keys[i];
+	}
+	if (count > 0)
+		prefetch_hands.unlock(ctrl, &slot->ask, ctrl->tools.keys, count);
+}
+
+/* A dropped request of any stage; for one in the queue the spare run is as good as any. */
+static void drop(struct prefetch_ctrl *ctrl, struct ask_slot *slot)
+{
+	struct prefetch_run *run = run_of(ctrl, slot);
+
+	if (!run && slot->stage == ASK_UNDER_WAY)
+		run = begin(ctrl, slot);
+	if (run && !prefetch_run_has_result(run))
+		prefetch_run_give_up(run, &ctrl->tools, PREFETCH_CANCELLED);
+	if (run)
+		deliver(ctrl, run);
+	unlock_result(ctrl, slot);
+	os_mutex_lock(&ctrl->loop.lock);
+	slot->stage = ASK_TAKEN;
+	prefetch_slot_settle_locked(ctrl, slot);
+	os_mutex_unlock(&ctrl->loop.lock);
+}
+
+static struct ask_slot *next_dropped(struct prefetch_ctrl *ctrl)
+{
+	struct ask_slot *slot = NULL;
+	uint32_t         number;
+
+	os_mutex_lock(&ctrl->loop.lock);
+	number = list_pop_head(&ctrl->dropped, ctrl->links);
+	if (number != SLOT_NONE) {
+		slot = &ctrl->asks[number];
+		if (slot->stage == ASK_QUEUED)
+			take_up_locked(slot);
+	}
+	os_mutex_unlock(&ctrl->loop.lock);
+	return slot;
+}
+
+static void drop_all(struct prefetch_ctrl *ctrl)
+{
+	struct ask_slot *slot;
+
+	while ((slot = next_dropped(ctrl)))
+		drop(ctrl, slot);
+}
+
+/* The first in the queue whose time is over, out of it; NULL.  *deadline_ns: the nearest of the others. */
+static struct ask_slot *next_expired(struct prefetch_ctrl *ctrl, uint64_t now_ns,
+				     uint64_t *deadline_ns)
+{
+	struct ask_slot *expired = NULL;
+	uint32_t         number;
+
+	os_mutex_lock(&ctrl->loop.lock);
+	for (number = ctrl->queue.head; number != SLOT_NONE; number = ctrl->links[number].next) {
+		const uint64_t at_ns = ctrl->asks[number].ask.deadline_ns;
+
+		if (at_ns <= now_ns) {
+			list_remove(&ctrl->queue, ctrl->links, number);
+			expired = &ctrl->asks[number];
+			take_up_locked(expired);
+			break;
+		}
+		if (at_ns < *deadline_ns)
+			*deadline_ns = at_ns;
+	}
+	os_mutex_unlock(&ctrl->loop.lock);
+	return expired;
+}
+
+static void give_up(struct prefetch_ctrl *ctrl, struct prefetch_run *run, enum prefetch_end why)
+{
+	prefetch_run_give_up(run, &ctrl->tools, why);
+	deliver(ctrl, run);
+}
+
+/* The nearest deadline that is left. */
+static uint64_t expire(struct prefetch_ctrl *ctrl)
+{
+	const uint64_t   now_ns = os_now_ns();
+	uint64_t         deadline_ns = UINT64_MAX;
+	struct ask_slot *slot;
+	uint32_t         number;
+
+	SLOTS_EACH(&ctrl->busy, number) {
+		struct prefetch_run *const run = &ctrl->runs[number];
+
+		if (prefetch_run_has_result(run))
+			continue;
+		if (run->ask->deadline_ns <= now_ns)
+			give_up(ctrl, run, PREFETCH_DEADLINE);
+		else if (run->ask->deadline_ns < deadline_ns)
+			deadline_ns = run->ask->deadline_ns;
+	}
+	while ((slot = next_expired(ctrl, now_ns, &deadline_ns)))
+		give_up(ctrl, begin(ctrl, slot), PREFETCH_DEADLINE);
+	return deadline_ns;
+}
+
+/* --- starting ---------------------------------------------------------------------------------- */
+
+static uint64_t bytes_in_flight(const struct prefetch_ctrl *ctrl)
+{
+	uint64_t bytes = 0;
+	uint32_t number;
+
+	SLOTS_EACH(&ctrl->busy, number) {
+		const uint64_t more = ctrl->runs[number].bytes;
+
+		bytes = more < UINT64_MAX - bytes ? bytes + more : UINT64_MAX;
+	}
+	return bytes;
+}
+
+static bool admits(const struct prefetch_ctrl *ctrl, uint64_t need_bytes)
+{
+	const uint64_t limit = ctrl->limits.in_flight_bytes;
+	uint64_t       used;
+
+	if (ctrl->busy.busy_count == ctrl->limits.in_flight_max)
+		return false;
+	if (limit == 0 || ctrl->busy.busy_count == 0)
+		return true;
+	used = bytes_in_flight(ctrl);
+	return used < limit && need_bytes <= limit - used;
+}
+
+/* In the order of submission: one that is too large holds up those behind it. */
+static struct ask_slot *next_queued(struct prefetch_ctrl *ctrl)
+{
+	struct ask_slot *slot = NULL;
+
+	os_mutex_lock(&ctrl->loop.lock);
+	if (ctrl->queue.head != SLOT_NONE) {
+		slot = &ctrl->asks[ctrl->queue.head];
+		if (admits(ctrl, slot->ask.need_bytes)) {
+			list_pop_head(&ctrl->queue, ctrl->links);
+			take_up_locked(slot);
+		} else {
+			slot = NULL;
+		}
+	}
+	os_mutex_unlock(&ctrl->loop.lock);
+	return slot;
+}
+
+static void start_all(struct prefetch_ctrl *ctrl)
+{
+	struct ask_slot *slot;
+
+	while ((slot = next_queued(ctrl))) {
+		struct prefetch_run *const run = begin(ctrl, slot);
+
+		prefetch_run_start(run, &ctrl->tools);
+		deliver(ctrl, run);
+	}
+}
+
+/* --- a turn ------------------------------------------------------------------------------------ */
+
+static uint64_t used_seats(const struct prefetch_ctrl *ctrl)
+{
+	uint64_t used = 0;
+	uint32_t number, n;
+
+	SLOTS_EACH(&ctrl->busy, number) {
+		for (n = 0; n < KVS_ADAPTERS_MAX; n++) {
+			if (ctrl->seats.at[n].leaving && prefetch_run_uses(&ctrl->runs[number], n))
+				used |= UINT64_C(1) << n;
+		}
+	}
+	return used;
+}
+
+static void take_seats(struct prefetch_ctrl *ctrl)
+{
+	os_mutex_lock(&ctrl->loop.lock);
+	ctrl->seats = ctrl->loop.seats;
+	ctrl->turning = true;
+	os_mutex_unlock(&ctrl->loop.lock);
+	ctrl->tools.info_count = seats_infos(&ctrl->seats, ctrl->tools.infos);
+}
+
+static void tell(struct prefetch_ctrl *ctrl)
+{
+	const uint64_t used = used_seats(ctrl);
+	uint32_t       number;
+
+	ctrl->now.in_flight = ctrl->busy.busy_count;
+	ctrl->now.in_flight_bytes = bytes_in_flight(ctrl);
+	ctrl->now.draining = 0;
+	SLOTS_EACH(&ctrl->busy, number)
+		ctrl->now.draining += prefetch_run_has_result(&ctrl->runs[number]);
+	os_mutex_lock(&ctrl->loop.lock);
+	ctrl->stats = ctrl->now;
+	ctrl->turning = false;
+	loop_free_seats_locked(&ctrl->loop, used, 1U << TASK_LOOKUP | 1U << TASK_LOAD);
+	os_cond_broadcast(&ctrl->loop.moved);
+	os_mutex_unlock(&ctrl->loop.lock);
+}
+
+uint64_t prefetch_turn(struct prefetch_ctrl *ctrl)
+{
+	uint64_t deadline_ns;
+	uint32_t n;
+
+	take_seats(ctrl);
+	for (n = 0; n < KVS_ADAPTERS_MAX; n++) {
+		if (ctrl->seats.at[n].adapter)
+			collect(ctrl, n);
+	}
+	deliver_all(ctrl);
+	drop_all(ctrl);
+	deadline_ns = expire(ctrl);
+	start_all(ctrl);
+	tell(ctrl);
+	return deadline_ns;
+}
+
+void prefetch_turn_stop(struct prefetch_ctrl *ctrl)
+{
+	uint64_t         none = UINT64_MAX;
+	struct ask_slot *slot;
+	uint32_t         number;
+
+	take_seats(ctrl);
+	drop_all(ctrl);
+	while ((slot = next_expired(ctrl, UINT64_MAX, &none)))
+		give_up(ctrl, begin(ctrl, slot), PREFETCH_STOPPED);
+	SLOTS_EACH(&ctrl->busy, number) {
+		if (!prefetch_run_has_result(&ctrl->runs[number]))
+			give_up(ctrl, &ctrl->runs[number], PREFETCH_STOPPED);
+	}
+	os_mutex_lock(&ctrl->loop.lock);
+	SLOTS_EACH(&ctrl->slots, number) {
+		/* What was stopped holds no lock, and may still be asked for. */
+		if (ctrl->asks[number].result.end != PREFETCH_STOPPED)
+			prefetch_slot_drop_locked(ctrl, &ctrl->asks[number]);
+	}
+	os_mutex_unlock(&ctrl->loop.lock);
+	drop_all(ctrl);
+}
