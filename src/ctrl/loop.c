@@ -145,6 +145,7 @@ static int attach_locked(struct loop *loop, uint32_t number, struct adapter *ada
 	rc = watch(loop, adapter, kinds);
 	if (rc == 0)
 		*seat = (struct seat){ .adapter = adapter, .name = name };
+	loop->seats.version++;
 	return rc;
 }
 
@@ -167,6 +168,7 @@ void loop_detach(struct loop *loop, uint32_t number, uint32_t kinds)
 		return;
 	os_mutex_lock(&loop->lock);
 	loop->seats.at[number].leaving = loop->seats.at[number].adapter != NULL;
+	loop->seats.version++;
 	/* Before the thread runs nothing is under way anywhere. */
 	if (!loop->running && !loop->stopping)
 		loop_free_seats_locked(loop, 0, kinds);
@@ -199,6 +201,7 @@ void loop_free_seats_locked(struct loop *loop, uint64_t busy, uint32_t kinds)
 			continue;
 		unwatch(loop, seat->adapter, kinds);
 		*seat = (struct seat){ 0 };
+		loop->seats.version++;
 		os_cond_broadcast(&loop->moved);
 	}
 }

@@ -23,6 +23,7 @@ struct seat {
 
 struct seats {
 	struct seat at[KVS_ADAPTERS_MAX];
+	uint64_t    version; /* another whenever somebody came, leaves or went */
 };
 
 struct loop {

@@ -159,7 +159,7 @@ static uint32_t reserve_some(struct prefetch_run *run, struct prefetch_tools *to
 	return ask->key_count;
 }
 
-/* What the boundary uses and is not there yet.  The chunk that ends it, or chunk_count. */
+/* What the boundary uses and is not there yet, in order.  The first key that is refused, or key_count. */
 static uint32_t reserve_rest(struct prefetch_run *run, struct prefetch_tools *tools)
 {
 	const struct prefetch_ask *const ask = run->ask;
@@ -177,7 +177,7 @@ static uint32_t reserve_rest(struct prefetch_run *run, struct prefetch_tools *to
 	}
 	if (count > 0 && refused == ask->key_count)
 		refused = reserve_some(run, tools, index, count);
-	return refused / flat_keys(&ask->flat);
+	return refused;
 }
 
 static void aim(struct prefetch_run *run, struct prefetch_tools *tools, uint32_t chunk_limit)
@@ -186,16 +186,41 @@ static void aim(struct prefetch_run *run, struct prefetch_tools *tools, uint32_t
 	flat_keep(&run->ask->flat, run->boundary, run->ask->chunk_count, run->keep);
 }
 
+/* Reservations of keys behind one, given back; false when there is none. */
+static bool make_room(struct prefetch_run *run, struct prefetch_tools *tools, uint32_t key)
+{
+	const struct prefetch_ask *const ask = run->ask;
+	const size_t first = bits_next_set(run->staged, key, ask->key_count);
+	uint32_t     i;
+
+	if (first == ask->key_count)
+		return false;
+	for (i = 0; i < key; i++)
+		bits_set(run->keep, i);
+	for (; i < ask->key_count; i++)
+		bits_clear(run->keep, i);
+	run_discard(run, tools, beyond, 0);
+	return true;
+}
+
+/*
+ * Where a key is refused and nothing behind it has room either, no boundary behind its chunk can be had:
+ * of the chunks up to it, a nearer boundary uses all that a farther one does.
+ */
 static void stage(struct prefetch_run *run, struct prefetch_tools *tools)
 {
-	uint32_t limit = run->ask->chunk_count;
+	uint32_t limit = run->ask->chunk_count, refused;
 
 	for (;;) {
 		aim(run, tools, limit);
 		run_discard(run, tools, beyond, 0);
-		limit = reserve_rest(run, tools);
-		if (limit == run->ask->chunk_count)
+		refused = reserve_rest(run, tools);
+		if (refused == run->ask->key_count)
 			return;
+		/* A window's keys come late: what was staged before them may lie behind. */
+		if (make_room(run, tools, refused))
+			continue;
+		limit = refused / flat_keys(&run->ask->flat);
 		KVS_ASSERT_CMP(limit, <, run->boundary);
 		run->end = PREFETCH_HOST_FULL;
 	}

@@ -131,6 +131,7 @@ void prefetch_run_looked_up(struct prefetch_run *run, struct prefetch_tools *too
 		if (!bits_test(run->asked, i) || !bits_test(words, row++))
 			continue;
 		run->found[i] |= UINT64_C(1) << adapter;
+		run->tasks[adapter].lock_count++;
 		tools->stats->keys_found++;
 	}
 	if (run->state == RUN_DRAIN)
@@ -243,17 +244,18 @@ void prefetch_run_leave(struct prefetch_run *run, struct prefetch_tools *tools, 
 
 bool prefetch_run_uses(const struct prefetch_run *run, uint32_t adapter)
 {
-	uint32_t i;
+	const struct run_tasks *const tasks = &run->tasks[adapter];
 
-	if (run->state == RUN_OVER)
-		return false;
-	if (run->tasks[adapter].lookup_id != 0 || run->tasks[adapter].load_id != 0)
-		return true;
-	for (i = 0; i < run->ask->key_count; i++) {
-		if (run_pick_found(run, i, adapter))
-			return true;
-	}
-	return false;
+	return tasks->lookup_id != 0 || tasks->load_id != 0 || tasks->lock_count != 0;
+}
+
+static uint32_t locked_at(const struct prefetch_run *run, uint32_t adapter)
+{
+	uint32_t count = 0, i;
+
+	for (i = 0; i < run->ask->key_count; i++)
+		count += run_pick_found(run, i, adapter);
+	return count;
 }
 
 void prefetch_run_audit(const struct prefetch_run *run)
@@ -265,13 +267,14 @@ void prefetch_run_audit(const struct prefetch_run *run)
 		lookups += run->tasks[n].lookup_id != 0;
 		loads += run->tasks[n].load_id != 0 && !run->tasks[n].doubt;
 		doubts += run->tasks[n].doubt;
+		KVS_ASSERT_CMP(locked_at(run, n), ==, run->tasks[n].lock_count);
+		locked += run->tasks[n].lock_count;
 	}
 	KVS_ASSERT_CMP(lookups, ==, run->lookups);
 	KVS_ASSERT_CMP(loads, ==, run->loads);
 	KVS_ASSERT_CMP(doubts, ==, run->doubts);
 	for (i = 0; i < run->ask->key_count; i++) {
 		staged += bits_test(run->staged, i);
-		locked += run->found[i] != 0;
 		bytes += bits_test(run->staged, i) ? run->ask->bytes[i] : 0;
 		KVS_ASSERT(!bits_test(run->staged, i) || run_pick_found(run, i, run->from[i]));
 	}

@@ -98,6 +98,7 @@ struct run_tasks {
 	uint64_t lookup_id; /* not answered */
 	uint64_t load_id;   /* not ended, or in doubt */
 	bool     doubt;     /* it ended unretired */
+	uint32_t lock_count; /* keys that it holds locked for this run */
 };
 
 struct prefetch_run {

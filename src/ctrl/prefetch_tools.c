@@ -108,13 +108,16 @@ void run_unstage(struct prefetch_run *run, uint32_t key)
 void run_unlock_store(struct prefetch_run *run, struct prefetch_tools *tools, run_pick *pick,
 		      uint32_t adapter)
 {
-	const uint32_t count = run_gather(run, tools, pick, adapter);
-	uint32_t       i;
+	uint32_t count, i;
 
+	if (run->tasks[adapter].lock_count == 0)
+		return;
+	count = run_gather(run, tools, pick, adapter);
 	if (count == 0)
 		return;
 	for (i = 0; i < count; i++)
 		run->found[tools->index[i]] &= ~(UINT64_C(1) << adapter);
+	run->tasks[adapter].lock_count -= count;
 	tools->hands->unlock_store(tools->arg, adapter, tools->keys, count);
 }
 

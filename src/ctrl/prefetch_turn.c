@@ -243,6 +243,15 @@ static uint64_t expire(struct prefetch_ctrl *ctrl)
 	return deadline_ns;
 }
 
+static void take_seats(struct prefetch_ctrl *ctrl)
+{
+	os_mutex_lock(&ctrl->loop.lock);
+	ctrl->seats = ctrl->loop.seats;
+	ctrl->turning = true;
+	os_mutex_unlock(&ctrl->loop.lock);
+	ctrl->tools.info_count = seats_infos(&ctrl->seats, ctrl->tools.infos);
+}
+
 /* --- starting ---------------------------------------------------------------------------------- */
 
 static uint64_t bytes_in_flight(const struct prefetch_ctrl *ctrl)
@@ -271,20 +280,20 @@ static bool admits(const struct prefetch_ctrl *ctrl, uint64_t need_bytes)
 	return used < limit && need_bytes <= limit - used;
 }
 
-/* In the order of submission: one that is too large holds up those behind it. */
-static struct ask_slot *next_queued(struct prefetch_ctrl *ctrl)
+/*
+ * In the order of submission: one that is too large holds up those behind it.  *ret_stale: somebody came or
+ * leaves since the seats were looked at, and a request that was made after that must know.
+ */
+static struct ask_slot *next_queued(struct prefetch_ctrl *ctrl, bool *ret_stale)
 {
 	struct ask_slot *slot = NULL;
 
 	os_mutex_lock(&ctrl->loop.lock);
-	if (ctrl->queue.head != SLOT_NONE) {
-		slot = &ctrl->asks[ctrl->queue.head];
-		if (admits(ctrl, slot->ask.need_bytes)) {
-			list_pop_head(&ctrl->queue, ctrl->links);
-			take_up_locked(slot);
-		} else {
-			slot = NULL;
-		}
+	*ret_stale = ctrl->seats.version != ctrl->loop.seats.version;
+	if (!*ret_stale && ctrl->queue.head != SLOT_NONE &&
+	    admits(ctrl, ctrl->asks[ctrl->queue.head].ask.need_bytes)) {
+		slot = &ctrl->asks[list_pop_head(&ctrl->queue, ctrl->links)];
+		take_up_locked(slot);
 	}
 	os_mutex_unlock(&ctrl->loop.lock);
 	return slot;
@@ -293,10 +302,16 @@ static struct ask_slot *next_queued(struct prefetch_ctrl *ctrl)
 static void start_all(struct prefetch_ctrl *ctrl)
 {
 	struct ask_slot *slot;
+	bool             stale;
 
-	while ((slot = next_queued(ctrl))) {
-		struct prefetch_run *const run = begin(ctrl, slot);
+	while ((slot = next_queued(ctrl, &stale)) || stale) {
+		struct prefetch_run *run;
 
+		if (stale) {
+			take_seats(ctrl);
+			continue;
+		}
+		run = begin(ctrl, slot);
 		prefetch_run_start(run, &ctrl->tools);
 		deliver(ctrl, run);
 	}
@@ -311,20 +326,11 @@ static uint64_t used_seats(const struct prefetch_ctrl *ctrl)
 
 	SLOTS_EACH(&ctrl->busy, number) {
 		for (n = 0; n < KVS_ADAPTERS_MAX; n++) {
-			if (ctrl->seats.at[n].leaving && prefetch_run_uses(&ctrl->runs[number], n))
+			if (prefetch_run_uses(&ctrl->runs[number], n))
 				used |= UINT64_C(1) << n;
 		}
 	}
 	return used;
-}
-
-static void take_seats(struct prefetch_ctrl *ctrl)
-{
-	os_mutex_lock(&ctrl->loop.lock);
-	ctrl->seats = ctrl->loop.seats;
-	ctrl->turning = true;
-	os_mutex_unlock(&ctrl->loop.lock);
-	ctrl->tools.info_count = seats_infos(&ctrl->seats, ctrl->tools.infos);
 }
 
 static void tell(struct prefetch_ctrl *ctrl)

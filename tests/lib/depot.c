@@ -506,6 +506,28 @@ struct prefetch_ctrl_stats depot_prefetch_stats(const struct depot *depot)
 	return stats;
 }
 
+static bool is_inside(struct crate *crate)
+{
+	bool inside;
+
+	os_mutex_lock(&crate->lock);
+	inside = crate->inside > 0;
+	os_mutex_unlock(&crate->lock);
+	return inside;
+}
+
+bool depot_await_inside(struct depot *depot, uint32_t crate, uint64_t request_id)
+{
+	const uint64_t since_ns = os_now_ns();
+
+	while (!is_inside(&depot->crates[crate])) {
+		if (depot_is_done(depot, request_id))
+			return false;
+		look_again(depot, "a call inside a store", since_ns);
+	}
+	return true;
+}
+
 void depot_await_objects(struct depot *depot, uint32_t count)
 {
 	const uint64_t since_ns = os_now_ns();
@@ -514,12 +536,20 @@ void depot_await_objects(struct depot *depot, uint32_t count)
 		look_again(depot, "resident objects", since_ns);
 }
 
-void depot_await_in_flight(struct depot *depot, uint32_t count)
+void depot_await_queued(struct depot *depot, uint32_t count)
 {
 	const uint64_t since_ns = os_now_ns();
 
-	while (depot_prefetch_stats(depot).in_flight != count)
-		look_again(depot, "requests in flight", since_ns);
+	while (depot_prefetch_stats(depot).queued != count)
+		look_again(depot, "requests that wait", since_ns);
+}
+
+void depot_await_draining(struct depot *depot, uint32_t count)
+{
+	const uint64_t since_ns = os_now_ns();
+
+	while (depot_prefetch_stats(depot).draining != count)
+		look_again(depot, "requests that drain", since_ns);
 }
 
 uint32_t depot_await_found(struct depot *depot, uint64_t request_id)

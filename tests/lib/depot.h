@@ -113,9 +113,12 @@ void depot_await_done(struct depot *depot, uint64_t request_id);
 /* Unlock what a result says; `locks` each. */
 void depot_give_back(struct depot *depot, uint32_t from, uint64_t locked, uint32_t locks);
 void depot_idle(struct depot *depot);
-/* Until so many objects are resident; until so many requests are beyond the queue. */
+/* Until a call is inside a crate; false when the request was done before. */
+bool depot_await_inside(struct depot *depot, uint32_t crate, uint64_t request_id);
+/* Until so many objects are resident; until so many requests wait, or drain. */
 void depot_await_objects(struct depot *depot, uint32_t count);
-void depot_await_in_flight(struct depot *depot, uint32_t count);
+void depot_await_queued(struct depot *depot, uint32_t count);
+void depot_await_draining(struct depot *depot, uint32_t count);
 /* What prefetch_ctrl_found() says, as soon as it does. */
 uint32_t depot_await_found(struct depot *depot, uint64_t request_id);
 struct prefetch_ctrl_stats depot_prefetch_stats(const struct depot *depot);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The invariant flat: after open, neither rounds of the scheduler nor tasks of an adapter allocate.
+ * The invariant flat: after open, rounds of the scheduler, tasks of an adapter and the work of
+ * controllers do not allocate.
  *
  * The linker is told to --wrap the allocation functions (tests/unit/meson.build), so every call
  * from our floors and from this program goes through the counters below, under sanitizers, too.
@@ -14,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "depot.h"
 #include "desk.h"
 #include "rounds.h"
 
@@ -121,6 +123,34 @@ static void no_allocation_after_open_of_an_adapter(void **state)
 	assert_int_equal(desk_teardown((void **)&desk), 0);
 }
 
+/* Objects flow from Host to the stores and back, some requests end early. */
+static void no_allocation_after_open_of_the_controllers(void **state)
+{
+	static struct depot depot;
+	uint64_t            at_open, id, locked;
+	uint32_t            i;
+
+	(void)state;
+	depot_init(&depot);
+	assert_int_equal(store_policy_find("skip-host", &depot.store_policy, NULL), 0);
+	depot_open(&depot);
+	at_open = allocations;
+	for (i = 0; i < 30; i++) {
+		depot_write(&depot, i * 10, 10);
+		depot_flush(&depot);
+		id = depot_prefetch(&depot, i * 10, 12);
+		if (i % 4 == 3) {
+			prefetch_ctrl_cancel(depot.prefetch, id);
+			depot_idle(&depot);
+			continue;
+		}
+		assert_int_equal(depot_take(&depot, id, &locked).boundary, 10);
+		depot_give_back(&depot, i * 10, locked, 1);
+	}
+	assert_int_equal(allocations, at_open);
+	depot_close(&depot);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -128,6 +158,7 @@ int main(void)
 		cmocka_unit_test(no_allocation_after_open_with_a_store),
 		cmocka_unit_test(no_allocation_after_open_under_any_policy),
 		cmocka_unit_test(no_allocation_after_open_of_an_adapter),
+		cmocka_unit_test(no_allocation_after_open_of_the_controllers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
