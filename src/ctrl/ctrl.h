@@ -17,8 +17,8 @@
  *   ..._detached()  Waits until the number is free; false at deadline_ns (a time).
  *
  * An adapter has op_max of its own: for stores as many as in_flight_max, for lookups and loads as many as
- * all requests under way have thousands (OP_KEYS_MAX) of keys.  What it refuses waits (stores) or counts as
- * not found or failed (lookups, loads).
+ * all requests under way have thousands (OP_KEYS_MAX) of keys, and a lock_max for all their keys.  What it
+ * refuses waits (stores) or counts as not found or failed (lookups, loads).
  */
 #ifndef CTRL_CTRL_H
 #define CTRL_CTRL_H

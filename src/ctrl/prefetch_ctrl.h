@@ -33,7 +33,7 @@
 
 struct prefetch_request {
 	host_client           reader;     /* who gets the locks: a client of the Host, open */
-	const struct kvs_key *keys;       /* in the order of flat's bits; copied */
+	const struct kvs_key *keys;       /* in the order of flat's bits, each once; copied */
 	const uint64_t       *bytes;      /* one a key: what to reserve for it; copied */
 	uint32_t              chunk_count;
 	const struct flat    *flat;       /* copied; chunk_count * flat_keys(flat) keys */
@@ -146,7 +146,8 @@ bool prefetch_ctrl_idle(struct prefetch_ctrl *ctrl, uint64_t deadline_ns);
 
 /**
  * Stop and free: requests end as PREFETCH_STOPPED, their `done` is called, their locks and those of
- * results that nobody took are given back; joins the thread.  NULL is fine.
+ * results that nobody took are given back; joins the thread.  NULL is fine.  Calls of other threads have
+ * returned, and none follows; only what `done` itself calls may.
  *
  * Errors  KVS_E_QUARANTINE  loads have not retired at deadline_ns (a time): their buffers stay staged;
  *                           adapters, Host and its memory must stay, too.  The thread is gone; calling

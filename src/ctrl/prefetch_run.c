@@ -2,9 +2,7 @@
 /* See prefetch_run.h.  The life of a run; prefetch_plan.c chooses what it loads. */
 #include "ctrl/prefetch_run.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/bits.h"
@@ -27,33 +25,34 @@ struct run_edge {
 	enum run_state from;
 	enum run_event on;
 	enum run_state to;
-	run_act    *act;
-	const char *does;
+	run_act       *act;
 };
 
 static const struct run_edge edges[] = {
-	{ RUN_QUEUED, RUN_START, RUN_LOOKUP, run_act_ask, "ask every adapter for what Host lacks" },
-	{ RUN_QUEUED, RUN_GIVE_UP, RUN_DRAIN, run_act_end_early, "result of what Host has" },
-	{ RUN_LOOKUP, RUN_FOUND, RUN_LOAD, run_act_load, "plan, stage, unlock the unplanned, load" },
-	{ RUN_LOOKUP, RUN_GIVE_UP, RUN_DRAIN, run_act_end_early,
-	  "unlock what was found; result of what Host has" },
-	{ RUN_LOAD, RUN_LOADED, RUN_DRAIN, run_act_end, "result of what has come" },
-	{ RUN_LOAD, RUN_GIVE_UP, RUN_DRAIN, run_act_end, "result of what has come" },
-	{ RUN_DRAIN, RUN_QUIET, RUN_OVER, rest, "" },
+	/* from       on           to          act */
+	{ RUN_QUEUED, RUN_START,   RUN_LOOKUP, run_act_ask       },
+	{ RUN_QUEUED, RUN_GIVE_UP, RUN_DRAIN,  run_act_end_early },
+	{ RUN_LOOKUP, RUN_FOUND,   RUN_LOAD,   run_act_load      },
+	{ RUN_LOOKUP, RUN_GIVE_UP, RUN_DRAIN,  run_act_end_early },
+	{ RUN_LOAD,   RUN_LOADED,  RUN_DRAIN,  run_act_end       },
+	{ RUN_LOAD,   RUN_GIVE_UP, RUN_DRAIN,  run_act_end       },
+	{ RUN_DRAIN,  RUN_QUIET,   RUN_OVER,   rest              },
 };
 
-static const char *const state_names[RUN_STATE_COUNT] = { "QUEUED", "LOOKUP", "LOAD", "DRAIN", "OVER" };
-static const char *const event_names[RUN_EVENT_COUNT] = { "start", "found", "loaded", "give up", "quiet" };
+static const char *const state_names[RUN_STATE_COUNT] = { "QUEUED", "LOOKUP", "LOAD", "DRAIN",
+							  "OVER" };
+static const char *const event_names[RUN_EVENT_COUNT] = { "START", "FOUND", "LOADED", "GIVE_UP",
+							  "QUIET" };
 
-void prefetch_run_diagram(char *text, size_t bytes)
+void prefetch_run_edges_print(char *buffer, size_t buffer_bytes)
 {
 	size_t used = 0, i;
 
-	text[0] = '\0';
-	for (i = 0; i < ARRAY_COUNT(edges) && used < bytes; i++) {
-		used += (size_t)snprintf(text + used, bytes - used, "| %s | %s | %s | %s |\n",
-					 state_names[edges[i].from], event_names[edges[i].on],
-					 state_names[edges[i].to], edges[i].does);
+	buffer[0] = '\0';
+	for (i = 0; i < ARRAY_COUNT(edges) && used < buffer_bytes; i++) {
+		used += (size_t)snprintf(buffer + used, buffer_bytes - used, "%s -> %s on %s\n",
+					 state_names[edges[i].from], state_names[edges[i].to],
+					 event_names[edges[i].on]);
 	}
 }
 

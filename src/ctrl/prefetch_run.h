@@ -165,8 +165,8 @@ static inline bool prefetch_run_has_result(const struct prefetch_run *run)
 	return run->state == RUN_DRAIN || run->state == RUN_OVER;
 }
 
-/* The table of edges, a line each: what docs/design/controllers.md shows. */
-void prefetch_run_diagram(char *text, size_t bytes);
+/* Every edge there is, a line each, cut at the buffer's end: docs/design/controllers.md shows them. */
+void prefetch_run_edges_print(char *buffer, size_t buffer_bytes);
 
 /* O(keys): sums, and what each state may hold. */
 void prefetch_run_audit(const struct prefetch_run *run);

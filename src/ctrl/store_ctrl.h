@@ -79,7 +79,7 @@ bool store_ctrl_flush(struct store_ctrl *ctrl, uint64_t deadline_ns);
 
 /**
  * Stop and free; what waits is dropped.  NULL is fine; so is one that never started.  Nobody writes into
- * the Host any more: its listener goes.
+ * the Host any more: its listener goes.  Calls of other threads have returned.
  *
  * Errors  KVS_E_QUARANTINE  tasks have not retired at deadline_ns (a time): their pins stay, as does the
  *                           controller's memory; the adapters, Host and its memory must stay, too.  The

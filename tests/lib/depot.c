@@ -21,16 +21,6 @@ static const struct adapter_options adapter_options = {
 
 /* --- listening -------------------------------------------------------------------------------- */
 
-static void hear(void *arg, const struct host_notice *notice)
-{
-	struct depot *const depot = arg;
-
-	os_mutex_lock(&depot->lock);
-	depot->removed += notice->count;
-	os_cond_broadcast(&depot->moved);
-	os_mutex_unlock(&depot->lock);
-}
-
 static void done(void *arg, uint64_t request_id)
 {
 	struct depot *const depot = arg;
@@ -81,11 +71,7 @@ static void open_host(struct depot *depot)
 					.write_ttl_ns = FOREVER_NS,
 					.read_ttl_ns = FOREVER_NS,
 					.high = 1,
-					.low = 0.5,
-					.listeners = { { .events = 1u << HOST_REMOVED,
-							 .notify = hear,
-							 .arg = depot } },
-					.listener_count = 1 };
+					.low = 0.5 };
 	struct kvs_error    err;
 	const size_t        bytes = (size_t)depot->pages * DEPOT_PAGE;
 
@@ -106,8 +92,10 @@ static void open_adapters(struct depot *depot)
 
 	for (n = 0; n < DEPOT_CRATES; n++) {
 		crate_init(&depot->crates[n], true);
-		KVS_ASSERT(adapter_open(&depot->crates[n].store, &adapter_options,
-					&depot->adapters[n], NULL) == 0);
+		if (!depot->stores[n])
+			depot->stores[n] = &depot->crates[n].store;
+		KVS_ASSERT(adapter_open(depot->stores[n], &adapter_options, &depot->adapters[n], NULL) ==
+			   0);
 	}
 	for (n = 0; n < depot->crate_count; n++) {
 		if (depot->store)
@@ -276,6 +264,15 @@ void depot_remove(struct depot *depot, uint32_t number)
 
 	KVS_ASSERT(host_remove(depot->host, &key, 1, false, &rc) == 0);
 	KVS_ASSERT_CMP(rc, ==, 0);
+}
+
+void depot_remove_any(struct depot *depot, uint32_t number)
+{
+	const struct kvs_key key = key_of(number);
+	int                  rc;
+
+	KVS_ASSERT(host_remove(depot->host, &key, 1, false, &rc) == 0);
+	KVS_ASSERT(rc == 0 || rc == KVS_E_MISSING || rc == KVS_E_LOCKED);
 }
 
 struct host_usage depot_usage(const struct depot *depot)

@@ -27,6 +27,7 @@ struct depot {
 	const struct kvs_store_policy    *store_policy;    /* NULL: no store controller */
 	const struct kvs_prefetch_policy *prefetch_policy; /* NULL: no prefetch controller */
 	struct ctrl_limits                store_limits, prefetch_limits;
+	struct kvs_store                 *stores[DEPOT_CRATES]; /* instead of a crate; the adapter's then */
 
 	struct crate          crates[DEPOT_CRATES];
 	struct adapter       *adapters[DEPOT_CRATES];
@@ -39,7 +40,6 @@ struct depot {
 
 	struct os_mutex lock;  /* protects all below */
 	struct os_cond  moved;
-	uint64_t        removed; /* HOST_REMOVED keys heard */
 	uint64_t        done[DEPOT_HEARD_MAX]; /* request ids, as they were told */
 	uint32_t        done_count;
 };
@@ -68,6 +68,8 @@ void depot_unlock(struct depot *depot, uint32_t number, uint32_t locks);
 /* It is locked by the client, and has the bytes of its number. */
 bool depot_is_read(const struct depot *depot, uint32_t number);
 void depot_remove(struct depot *depot, uint32_t number);
+/* If it is there and nobody holds it. */
+void depot_remove_any(struct depot *depot, uint32_t number);
 struct host_usage depot_usage(const struct depot *depot);
 
 /* --- stores ----------------------------------------------------------------------------------- */

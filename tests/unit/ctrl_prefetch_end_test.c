@@ -183,6 +183,25 @@ static void a_deadline_covers_the_queue_and_a_drainer_keeps_its_place(void **sta
 	depot_close(&depot);
 }
 
+/* Its turn comes when its time is over: nobody is asked, what Host has is the result. */
+static void a_request_whose_time_is_over_asks_nobody(void **state)
+{
+	const struct depot_ask ask = { .chunks = 4, .deadline_ns = 1 };
+	struct prefetch_result result;
+	uint64_t               locked;
+
+	(void)state;
+	open_with(8);
+	depot_place(&depot, 0, 0, 4);
+	depot_write(&depot, 0, 2);
+	result = depot_take(&depot, depot_ask(&depot, &ask), &locked);
+	assert_int_equal(result.boundary, 2);
+	assert_int_equal(result.end, PREFETCH_DEADLINE);
+	assert_int_equal(depot_prefetch_stats(&depot).keys_asked, 0);
+	depot_give_back(&depot, 0, locked, 1);
+	depot_close(&depot);
+}
+
 /* --- cancel and forget ------------------------------------------------------------------------- */
 
 static void B4_4_a_cancel_gives_locks_back_in_every_state(void **state)
@@ -416,6 +435,7 @@ int main(void)
 		cmocka_unit_test(what_has_come_by_the_deadline_is_the_result),
 		cmocka_unit_test(a_deadline_covers_the_lookup),
 		cmocka_unit_test(a_deadline_covers_the_queue_and_a_drainer_keeps_its_place),
+		cmocka_unit_test(a_request_whose_time_is_over_asks_nobody),
 		cmocka_unit_test(B4_4_a_cancel_gives_locks_back_in_every_state),
 		cmocka_unit_test(B4_4_a_reader_that_is_gone_leaves_nothing_behind),
 		cmocka_unit_test(a_reader_that_closed_without_a_word_gets_nothing_published),
