@@ -161,6 +161,7 @@ static void quarantine_a_late_write_meets_nobodys_object(void **state)
 
 #define OBJECTS 400u
 #define ROUNDS 300u
+#define RESTORED 50u /* how often a store must have helped; a busy machine takes more rounds for it */
 
 /* A small Host, stores that fail now and then, and everything that may be asked, in any order. */
 static void B3_B4_traffic_over_failing_stores_leaves_no_lock_and_no_wrong_byte(void **state)
@@ -182,7 +183,7 @@ static void B3_B4_traffic_over_failing_stores_leaves_no_lock_and_no_wrong_byte(v
 	depot.stores[0] = faulty(rules);
 	depot.stores[1] = open_store("mem:64KiB");
 	depot_open(&depot);
-	for (round = 0; round < ROUNDS; round++) {
+	for (round = 0; round < ROUNDS || (from_store < RESTORED && round < 20 * ROUNDS); round++) {
 		const uint32_t from = (uint32_t)prng_below(&prng, OBJECTS / 8) * 8;
 		uint32_t       i;
 
@@ -202,7 +203,7 @@ static void B3_B4_traffic_over_failing_stores_leaves_no_lock_and_no_wrong_byte(v
 	}
 	depot_idle(&depot);
 	assert_int_equal(depot_usage(&depot).locks, 0);
-	assert_true(from_store > 50);
+	assert_true(from_store >= RESTORED);
 	close_all();
 }
 
