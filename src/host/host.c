@@ -124,16 +124,16 @@ int host_open(const struct host_options *options, struct host **ret_host, struct
 	if (options_check(options, err) < 0)
 		return KVS_E_INVALID;
 	host = calloc(1, sizeof(*host));
-	if (!host)
-		return err_set(err, -ENOMEM, "host: no memory");
-	os_mutex_init(&host->space_lock);
-	if (open_whole(host, options) < 0) {
+	if (host) {
+		os_mutex_init(&host->space_lock);
+		if (open_whole(host, options) == 0) {
+			*ret_host = host;
+			return 0;
+		}
 		close_whole(host);
-		return err_set(err, -ENOMEM, "host: no memory for tables of %u objects",
-			       options->object_max);
 	}
-	*ret_host = host;
-	return 0;
+	return err_set(err, -ENOMEM, "object_max: no memory for tables of %u objects",
+		       options->object_max);
 }
 
 void host_close(struct host *host)

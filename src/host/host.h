@@ -20,7 +20,7 @@
  * Expiry    of a reservation or a lock is one fact, the end of a write or a read another.  A
  *           reservation that expired can no longer be finished; a client that still writes then
  *           writes into memory that is not its own, so write_ttl_ns is longer than any write can
- *           take.
+ *           take.  What is over is dropped by the next call with a time that comes to its shard.
  * Room      is made when it is asked for: a reservation that does not fit evicts, in the policy's
  *           order, until it does.  host_relieve() does the same ahead of need, between two
  *           watermarks.
@@ -29,12 +29,15 @@
  *           exceeded, staged bytes included.
  * Batches   are atomic a key, not as a whole.  Keys of a batch are served in any order; a key that
  *           a batch names twice is two requests.
- * Listeners hear one call a batch, after it, outside all locks.  Each key of a notice carries the
- *           number that was drawn under the lock of the key's shard: by these numbers changes of
- *           one key have one order.
- * Limits    everything in host_options; HOST_KEYS_MAX keys a batch.  Nothing allocates after open.
- * Threads   Any, but open and close.  A shard has one mutex; at most one shard's and then the
- *           space's is held.  Time is an argument: nanoseconds of one monotonic clock.
+ * Listeners hear of a batch after it, outside all locks, in one call an event; what a batch of more
+ *           than 512 keys has to tell may need several.  Each key of a notice carries the number that
+ *           was drawn under the lock of the key's shard: by these numbers changes of one key have
+ *           one order, in which the calls of several threads may not come.
+ * Limits    everything in host_options; HOST_KEYS_MAX keys a batch.  Nothing allocates after open,
+ *           which brings in all memory of the tables.
+ * Threads   Any, but open and close.  A shard has one mutex; at most one shard's is held, and then
+ *           one of three others, of the space, the tenants and the clients.  Time is an argument:
+ *           nanoseconds of one monotonic clock.
  */
 #ifndef HOST_HOST_H
 #define HOST_HOST_H
@@ -59,7 +62,7 @@
 #define HOST_FOREVER UINT64_MAX
 
 enum host_event {
-	HOST_RESERVED, /* staged */
+	HOST_RESERVED, /* staged; nobody tells when it is dropped */
 	HOST_WRITTEN,  /* finished by its writer, not temporary: what a store controller puts */
 	HOST_LOADED,   /* finished by a load, or temporary */
 	HOST_LOCKED,
@@ -87,8 +90,12 @@ struct host_listener {
 struct host_options {
 	const struct kvs_span *fields; /* the memory, each on a page and of whole pages; copied */
 	uint32_t               field_count;
-	uint32_t               object_max;  /* staged and doomed ones included */
-	uint32_t               lock_max;    /* pairs of client and object */
+	/*
+	 * Objects, staged and doomed ones included, and pairs of a client and an object it has locked.
+	 * Each shard has its part of both, and a little more because keys spread unevenly.
+	 */
+	uint32_t               object_max;
+	uint32_t               lock_max;
 	uint32_t               client_max;
 	uint32_t               shard_count; /* a power of two */
 	const char            *policy;      /* one of evict_names */
@@ -165,12 +172,12 @@ enum host_client_flag {
 	HOST_NO_TTL = 1 << 0
 };
 
-/* KVS_E_FULL: client_max are open. */
+/* KVS_E_INVALID: an unknown flag; KVS_E_FULL: client_max are open. */
 int host_client_open(struct host *host, unsigned flags, host_client *ret_client);
 
 /*
- * Discard what it staged and give back its locks; other threads of its may still call, and get
- * KVS_E_CLOSED. KVS_E_CLOSED: it is none.
+ * Discard what it staged and give back its locks.  Other threads of its may still call, and get
+ * KVS_E_CLOSED, for the call or for those rows that came too late.  KVS_E_CLOSED: it is none.
  */
 int host_client_close(struct host *host, host_client client, uint64_t now_ns);
 
@@ -192,7 +199,8 @@ enum host_reserve_flag {
  *
  * Shape   ret_spans[i] is the memory to fill, with room for a trailer behind it; zeroed where rc[i]
  *         is not 0.
- * Errors  The call: KVS_E_INVALID (count), KVS_E_CLOSED: no row was looked at.  A row: 0;
+ * Errors  The call: KVS_E_INVALID (count, flags), KVS_E_CLOSED: no row was looked at.  A
+ *         row: 0;
  *         KVS_E_EXISTS   resident already;
  *         KVS_E_BUSY     this writer stages it, or the key is still doomed;
  *         KVS_E_INVALID  0 bytes, or more than one field holds;
@@ -206,17 +214,17 @@ int host_reserve(struct host *host, struct host_writer writer, const struct kvs_
 
 /*
  * Publish what the writer staged.  A row: 0, also where another writer was first; KVS_E_MISSING:
- * neither resident nor staged by this writer; KVS_E_STALE: resident, but this writer stages
- * nothing, or its reservation expired.
+ * neither resident nor staged by this writer; KVS_E_STALE: resident, but this writer stages nothing;
+ * or its reservation expired, or the key is doomed, and what it staged is dropped.
  */
 int host_finish(struct host *host, struct host_writer writer, const struct kvs_key *keys,
 		uint32_t count, uint64_t now_ns, int *ret_rc);
 
 /*
  * The same and lock_count locks for `reader` in one step, so that nothing comes between: told as
- * HOST_LOADED. A twin that was there first is locked, and its span returned, instead.  lock_count 0
- * publishes unlocked; a temporary object is then gone at once.  Also KVS_E_FULL: no lock left; the
- * row stays staged.
+ * HOST_LOADED.  A twin that was there first is locked, and its span returned, instead: told as
+ * HOST_LOCKED.  lock_count 0 publishes unlocked and returns no span; a temporary object is then gone
+ * at once.  Also KVS_E_FULL: no lock left; the row stays staged.
  */
 int host_finish_locked(struct host *host, struct host_writer writer, host_client reader,
 		       uint32_t lock_count, const struct kvs_key *keys, uint32_t count,

@@ -34,6 +34,21 @@ static int check_field(const struct host_options *options, uint32_t i, struct kv
 	return 0;
 }
 
+/* Fields are few thousand at most, and opened once. */
+static int check_apart(const struct host_options *options, uint32_t i, struct kvs_error *err)
+{
+	const uint8_t *const base = options->fields[i].ptr;
+	uint32_t             j;
+
+	for (j = 0; j < i; j++) {
+		const uint8_t *const other = options->fields[j].ptr;
+
+		if (base < other + options->fields[j].bytes && other < base + options->fields[i].bytes)
+			return err_set(err, KVS_E_INVALID, "fields[%u]: it overlaps fields[%u]", i, j);
+	}
+	return 0;
+}
+
 static int check_fields(const struct host_options *options, struct kvs_error *err)
 {
 	uint32_t i;
@@ -43,7 +58,7 @@ static int check_fields(const struct host_options *options, struct kvs_error *er
 	if (check_range("field_count", options->field_count, 1, SPACE_FIELDS_MAX, err) < 0)
 		return KVS_E_INVALID;
 	for (i = 0; i < options->field_count; i++) {
-		if (check_field(options, i, err) < 0)
+		if (check_field(options, i, err) < 0 || check_apart(options, i, err) < 0)
 			return KVS_E_INVALID;
 	}
 	return 0;

@@ -412,13 +412,12 @@ static void refuse_waiting(struct write *call, const struct kvs_key *keys, uint3
 	}
 }
 
-static void stage_waiting(struct write *call, const struct kvs_key *keys, uint32_t count)
+static void stage_waiting(struct write *call, const struct kvs_key *keys, uint32_t count,
+			  struct notices *notices)
 {
-	struct notices notices;
-	uint32_t       i;
+	uint32_t i;
 
-	notices_init(&notices);
-	if (is_hopeless(call, count, &notices))
+	if (is_hopeless(call, count, notices))
 		refuse_waiting(call, keys, count);
 	for (i = 0; i < count; i++) {
 		struct attempt attempt = { .key = &keys[i], .row = i };
@@ -427,9 +426,8 @@ static void stage_waiting(struct write *call, const struct kvs_key *keys, uint32
 			continue;
 		attempt.hash = key_hash(&keys[i]);
 		attempt.pages = pages_of(call->bytes[i]);
-		call->rc[i] = stage_anywhere(call, &attempt, &notices);
+		call->rc[i] = stage_anywhere(call, &attempt, notices);
 	}
-	notices_tell(&notices, call->host->listeners, call->host->listener_count);
 }
 
 /* --- the call --------------------------------------------------------------------------------- */
@@ -439,7 +437,8 @@ static bool fits_a_field(const struct host *host, uint64_t bytes)
 	return bytes > 0 && bytes <= ((uint64_t)(host->space.place_pages_max - 1) << SPACE_PAGE_BITS);
 }
 
-static void settle_whole(struct write *call, const struct kvs_key *keys, uint32_t count)
+static void settle_whole(struct write *call, const struct kvs_key *keys, uint32_t count,
+			 struct notices *notices)
 {
 	uint32_t i;
 
@@ -447,7 +446,7 @@ static void settle_whole(struct write *call, const struct kvs_key *keys, uint32_
 		;
 	if (i == count)
 		return;
-	rows_run(call->host, keys, count, 0, reserve_undo, call);
+	rows_run_in(call->host, keys, count, 0, reserve_undo, call, notices);
 	for (i = 0; i < count; i++) {
 		if (call->rc[i] == 0)
 			call->rc[i] = KVS_E_FULL;
@@ -463,6 +462,21 @@ static void press(struct host *host)
 	host->pressed(host->pressed_arg);
 }
 
+static void run(struct write *call, const struct kvs_key *keys, uint32_t count)
+{
+	struct notices notices;
+
+	notices_init(&notices);
+	rows_run_in(call->host, keys, count, call->now_ns, serve, call, &notices);
+	purse_empty(call);
+	if (call->left > 0)
+		stage_waiting(call, keys, count, &notices);
+	if (call->flags & HOST_WHOLE)
+		settle_whole(call, keys, count, &notices);
+	notices_tell(&notices, call->host->listeners, call->host->listener_count);
+	press(call->host);
+}
+
 int host_reserve(struct host *host, struct host_writer writer, const struct kvs_key *keys,
 		 const uint64_t *bytes, uint32_t count, unsigned flags, uint64_t now_ns,
 		 struct kvs_span *ret_spans, int *ret_rc)
@@ -471,24 +485,18 @@ int host_reserve(struct host *host, struct host_writer writer, const struct kvs_
 			      .spans = ret_spans, .rc = ret_rc, .now_ns = now_ns };
 	uint32_t     i;
 
-	if (count > HOST_KEYS_MAX)
+	if (count > HOST_KEYS_MAX || flags & ~(unsigned)(HOST_TEMPORARY | HOST_WHOLE))
 		return KVS_E_INVALID;
 	if (!clients_is(&host->clients, writer.client))
 		return KVS_E_CLOSED;
-	for (i = 0; i < count; i++)
+	for (i = 0; i < count; i++) {
 		ret_rc[i] = fits_a_field(host, bytes[i]) ? ROW_WAITS : KVS_E_INVALID;
-	for (i = 0; i < count; i++)
 		call.left += ret_rc[i] == ROW_WAITS;
-	rows_run(host, keys, count, now_ns, serve, &call);
-	purse_empty(&call);
-	if (call.left > 0)
-		stage_waiting(&call, keys, count);
-	if (flags & HOST_WHOLE)
-		settle_whole(&call, keys, count);
+	}
+	run(&call, keys, count);
 	for (i = 0; i < count; i++) {
 		if (ret_rc[i] != 0)
 			ret_spans[i] = (struct kvs_span){ 0 };
 	}
-	press(host);
 	return 0;
 }

@@ -68,20 +68,27 @@ static void serve_load(struct host *host, const struct load *load, struct group 
 	}
 }
 
-void rows_run(struct host *host, const struct kvs_key *keys, uint32_t count, uint64_t now_ns,
-	      rows_serve *serve, void *call)
+void rows_run_in(struct host *host, const struct kvs_key *keys, uint32_t count, uint64_t now_ns,
+		 rows_serve *serve, void *call, struct notices *notices)
 {
-	struct load    load;
-	struct notices notices;
-	struct group   group = { .hashes = load.hashes };
-	uint32_t       load_count;
+	struct load  load;
+	struct group group = { .hashes = load.hashes };
+	uint32_t     load_count;
 
-	notices_init(&notices);
 	for (; group.first < count; group.first += load_count) {
 		load_count = count - group.first < ROWS_MAX ? count - group.first : ROWS_MAX;
 		group.keys = keys + group.first;
 		load_rows(&load, host, group.keys, load_count);
-		serve_load(host, &load, &group, now_ns, &notices, serve, call);
-		notices_tell(&notices, host->listeners, host->listener_count);
+		serve_load(host, &load, &group, now_ns, notices, serve, call);
 	}
+}
+
+void rows_run(struct host *host, const struct kvs_key *keys, uint32_t count, uint64_t now_ns,
+	      rows_serve *serve, void *call)
+{
+	struct notices notices;
+
+	notices_init(&notices);
+	rows_run_in(host, keys, count, now_ns, serve, call, &notices);
+	notices_tell(&notices, host->listeners, host->listener_count);
 }

@@ -26,6 +26,9 @@ typedef void rows_serve(struct visit *visit, const struct group *group, void *ca
 /* Serve all rows of a batch and tell what there is to tell. */
 void rows_run(struct host *host, const struct kvs_key *keys, uint32_t count, uint64_t now_ns,
 	      rows_serve *serve, void *call);
+/* The same, but the last of it is the caller's to tell. */
+void rows_run_in(struct host *host, const struct kvs_key *keys, uint32_t count, uint64_t now_ns,
+		 rows_serve *serve, void *call, struct notices *notices);
 
 /* Row i of a group: its key, its hash and its place in the batch. */
 static inline const struct kvs_key *group_key(const struct group *group, uint32_t i)

@@ -12,6 +12,8 @@
 
 int host_client_open(struct host *host, unsigned flags, host_client *ret_client)
 {
+	if (flags & ~(unsigned)HOST_NO_TTL)
+		return KVS_E_INVALID;
 	return clients_enter(&host->clients, flags, ret_client);
 }
 
@@ -89,14 +91,16 @@ static uint64_t used_pages(const struct host *host)
 	return atomic_load_explicit(&host->used_pages, memory_order_relaxed);
 }
 
-static bool is_above_low(const struct host *host, uint32_t tenant)
+static bool is_above_low(const struct host *host, uint32_t tenant, uint64_t going)
 {
 	(void)tenant;
-	return used_pages(host) > host->low_pages;
+	return used_pages(host) > host->low_pages + going;
 }
 
-static bool exceeds_quota(const struct host *host, uint32_t tenant)
+/* A tenant's bytes go with its objects. */
+static bool exceeds_quota(const struct host *host, uint32_t tenant, uint64_t going)
 {
+	(void)going;
 	return tenants_exceeds(&host->tenants, tenant);
 }
 

@@ -162,24 +162,45 @@ struct freed victims_evict_keep(struct visit *visit, uint32_t slot)
 
 /* --- in all of them --------------------------------------------------------------------------- */
 
+static bool always(const struct host *host, uint32_t tenant, uint64_t going)
+{
+	(void)host;
+	(void)tenant;
+	(void)going;
+	return true;
+}
+
+static uint32_t evict_some(struct visit *visit, uint32_t tenant, uint32_t object_max,
+			   victims_more *more)
+{
+	uint64_t going = 0;
+	uint32_t gone, slot;
+
+	for (gone = 0; gone < object_max && more(visit->host, tenant, going); gone++) {
+		slot = victims_next(visit, tenant);
+		if (slot == SLOT_NONE)
+			break;
+		going += pages_of(visit->shard->records[slot].bytes);
+		victims_evict(visit, slot);
+	}
+	return gone;
+}
+
 /* Evict up to object_max of a tenant in a shard; what is over goes before. */
 static uint32_t take_turn(const struct turns *turns, uint32_t shard, uint32_t tenant,
-			  uint32_t object_max)
+			  uint32_t object_max, victims_more *more)
 {
 	struct host *const host = turns->host;
 	struct visit       visit;
-	uint32_t           gone, slot;
+	uint32_t           gone;
 
+	KVS_ASSERT_CMP(object_max, <=, VISIT_FREED_MAX);
 	if (turns->notices->count + object_max + VISIT_ASIDE_MAX > NOTICES_MAX)
 		notices_tell(turns->notices, host->listeners, host->listener_count);
 	visit_begin(&visit, host, shard & (host->shard_count - 1), turns->now_ns, turns->notices);
 	(void)lock_expire(&visit);
-	for (gone = 0; gone < object_max; gone++) {
-		slot = victims_next(&visit, tenant);
-		if (slot == SLOT_NONE)
-			break;
-		victims_evict(&visit, slot);
-	}
+	visit_give(&visit);
+	gone = evict_some(&visit, tenant, object_max, more);
 	visit_end(&visit);
 	return gone;
 }
@@ -196,8 +217,8 @@ uint32_t victims_go(const struct turns *turns, uint32_t tenant, uint32_t object_
 	uint32_t       gone = 0, barren = 0, shard, own;
 
 	for (shard = turns->first;
-	     gone < object_max && barren < shard_count && more(turns->host, tenant); shard++) {
-		own = take_turn(turns, shard, tenant, least(TURN_OBJECTS, object_max - gone));
+	     gone < object_max && barren < shard_count && more(turns->host, tenant, 0); shard++) {
+		own = take_turn(turns, shard, tenant, least(TURN_OBJECTS, object_max - gone), more);
 		gone += own;
 		barren = own > 0 ? 0 : barren + 1;
 	}
@@ -211,7 +232,7 @@ uint64_t victims_reach(const struct turns *turns)
 	uint32_t           i;
 
 	for (i = 0; i < host->shard_count; i++) {
-		(void)take_turn(turns, i, TENANT_NONE, 0);
+		(void)take_turn(turns, i, TENANT_NONE, 0, always);
 		os_mutex_lock(&host->shards[i].mutex);
 		pages += host->shards[i].idle_pages;
 		os_mutex_unlock(&host->shards[i].mutex);
@@ -234,7 +255,7 @@ uint32_t victims_make_place(const struct turns *turns, uint32_t pages)
 	if (space_of_host_take(host, pages, 1, &place) == 1)
 		return place;
 	for (shard = turns->first; barren < host->shard_count; shard++) {
-		gone = take_turn(turns, shard, TENANT_NONE, 1);
+		gone = take_turn(turns, shard, TENANT_NONE, 1, always);
 		if (gone > 0 && space_of_host_take(host, pages, 1, &place) == 1)
 			return place;
 		barren = gone > 0 ? 0 : barren + 1;
@@ -255,7 +276,7 @@ int victims_make_quota(const struct turns *turns, const struct kvs_namespace *sp
 	}
 	for (shard = turns->first; rc == KVS_E_CREDIT && barren < turns->host->shard_count;
 	     shard++) {
-		gone = take_turn(turns, shard, *ret_tenant, 1);
+		gone = take_turn(turns, shard, *ret_tenant, 1, always);
 		barren = gone > 0 ? 0 : barren + 1;
 		rc = tenants_charge(tenants, space, bytes, ret_tenant);
 	}

@@ -43,8 +43,11 @@ uint32_t victims_make_place(const struct turns *turns, uint32_t pages);
 int victims_make_quota(const struct turns *turns, const struct kvs_namespace *space,
 		       uint64_t bytes, uint32_t *ret_tenant);
 
-/* Evict up to object_max objects of a tenant (TENANT_NONE: any), while `more` says so; how many. */
-typedef bool victims_more(const struct host *host, uint32_t tenant);
+/*
+ * Evict up to object_max objects of a tenant (TENANT_NONE: any), while `more` says so; how many.
+ * going: pages that are evicted and not yet free.
+ */
+typedef bool victims_more(const struct host *host, uint32_t tenant, uint64_t going);
 uint32_t     victims_go(const struct turns *turns, uint32_t tenant, uint32_t object_max,
 			victims_more *more);
 
