@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Door B: bytes by key, for engines that have their own block hashes and want no scheduler.
+ *
+ * Write: reserve, fill in place, finish; the stores get it in the background.  Read: submit a prefetch early, wait
+ * late, read in place, release.  From any thread.
+ *
+ *   kvs_reserve_write -> fill -> kvs_finish_write
+ *   kvs_prefetch_submit -> ... -> kvs_prefetch_wait -> kvs_prefetch_spans -> read -> kvs_prefetch_release
+ *
+ * Objects    are written once.  A key that is being written does not exist for readers; when two write one key, the
+ *            first to finish is kept and the other's bytes are dropped: both succeed.
+ * Clients    own what they hold: reservations, locks, prefetches.  Closing a client gives all of it back.
+ * Handles    of clients and prefetches are numbers that are never used again: one that is used after its close,
+ *            or after kvs_close(), is answered with KVS_E_STALE or KVS_E_CLOSED.  A kvs keeps a few bytes for
+ *            that after its close.  Calls that run while kvs_close() does are the caller's mistake.
+ * Rows       of a batch answer for themselves in ret_rc: 0, KVS_E_MISSING, KVS_E_EXISTS, KVS_E_LOCKED, KVS_E_FULL,
+ *            ...; a call that fails as a whole has looked at no row.  err may be NULL everywhere.
+ * Threads    Any.  Nothing here waits for storage but kvs_prefetch_wait(), kvs_flush(), kvs_store_remove() and
+ *            kvs_close(), which say for how long.
+ */
+#ifndef KVSTRATA_MANAGER_H
+#define KVSTRATA_MANAGER_H
+
+#include <stdbool.h>
+
+#include <kvstrata/kvstrata.h>
+#include <kvstrata/policy.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define KVS_BATCH_MAX    4096u  /* keys of one call that writes, locks or removes */
+#define KVS_PREFETCH_MAX 65536u /* keys of one prefetch, where prefetch_keys allows it */
+#define KVS_FOREVER      UINT64_MAX
+
+/* The configuration file's keys are these names; sizes there are "4GiB", durations "250ms". */
+struct kvs_options {
+	size_t      struct_size;             /* KVS_OPTIONS_INIT sets it, and every default */
+	uint64_t    host_bytes;              /* of Host memory for objects, their trailers included; 1 GiB */
+	uint64_t    object_bytes;            /* the largest object; a multiple of 4 KiB; 16 MiB */
+	uint32_t    objects;                 /* at most so many in Host; 0: one for each 32 KiB of it */
+	uint32_t    clients;                 /* open at once; 64 */
+	const char *host_policy;             /* which object goes first; "lru" */
+	double      high, low;               /* watermarks of Host, as parts of it; 0.95, 0.90 */
+	uint64_t    write_ttl_ns;            /* of a reservation; 600 s */
+	uint64_t    read_ttl_ns;             /* of a lock; 300 s */
+	bool        isolate;                 /* namespaces are tenants with quotas; false */
+	uint64_t    quota_bytes;             /* of a tenant without one of its own; 0: none */
+	const char *stores[KVS_ADAPTERS_MAX]; /* specs, in order, NULL behind the last; none */
+	const char *store_evict_policy;      /* for stores that evict; "lru" */
+	const char *store_policy;            /* "default", "skip-host", "plugin:./libNAME.so" */
+	const char *prefetch_policy;         /* "default", "retain", "plugin:./libNAME.so" */
+	uint32_t    store_in_flight;         /* tasks a store; 8 */
+	uint64_t    store_in_flight_bytes;   /* a store; 0: no limit; 256 MiB */
+	uint32_t    store_queue;             /* keys that wait, a store; 65536 */
+	uint32_t    prefetch_in_flight;      /* requests; 8 */
+	uint64_t    prefetch_in_flight_bytes; /* of Host reserved by them; 0: no limit; 0 */
+	uint32_t    prefetches;              /* not yet released, all clients; 64 */
+	uint32_t    prefetch_keys;           /* of one; 4096 */
+	uint64_t    prefetch_deadline_ns;    /* where a prefetch has none; 0: none */
+	uint32_t    query_workers, get_workers, put_workers; /* threads a store; 1, 2, 1 */
+	uint64_t    close_timeout_ns;        /* how long kvs_close() waits for storage; 5 s */
+};
+
+/* Fill in struct_size and every default. */
+KVS_PUBLIC void kvs_options_init(struct kvs_options *options);
+
+struct kvs;
+
+/**
+ * Open Host memory, stores and controllers.
+ *
+ * Owner   *ret_kvs is the caller's until kvs_close(); strings of options are copied.
+ * Errors  KVS_E_INVALID, KVS_E_BUSY, KVS_E_PROTO, -errno: one sentence that names field, value and rule;
+ *         nothing is left open.
+ */
+KVS_PUBLIC int kvs_open(const struct kvs_options *options, struct kvs **ret_kvs,
+			struct kvs_error *err);
+
+/* The same with options of a JSON file; what it does not name has its default. */
+KVS_PUBLIC int kvs_open_json(const char *path, struct kvs **ret_kvs, struct kvs_error *err);
+
+/**
+ * Stop controllers, close clients and stores.  NULL is fine; a second close is KVS_E_CLOSED.
+ *
+ * Errors  KVS_E_QUARANTINE: I/O of a store has not retired within close_timeout_ns.  Its Host memory, threads and
+ *         store stay for the life of the process; everything else is closed.
+ */
+KVS_PUBLIC int kvs_close(struct kvs *kvs);
+
+/* --- clients ------------------------------------------------------------------------------------ */
+
+typedef uint64_t kvs_client; /* 0 names none */
+
+/* KVS_E_FULL: `clients` are open. */
+KVS_PUBLIC int kvs_client_open(struct kvs *kvs, kvs_client *ret_client, struct kvs_error *err);
+
+/* Give back all it holds: prefetches are cancelled, reservations discarded, locks released. */
+KVS_PUBLIC int kvs_client_close(struct kvs *kvs, kvs_client client);
+
+/*
+ * An eventfd that becomes readable when a prefetch of this client is done; the client's until its close.
+ * Reading it clears it, as a look at every prefetch that is done does not.  Negative: a code.
+ */
+KVS_PUBLIC int kvs_client_fd(struct kvs *kvs, kvs_client client);
+
+/* --- writing ------------------------------------------------------------------------------------ */
+
+struct kvs_write {
+	uint64_t        bytes;      /* of every object, where bytes_each is NULL */
+	const uint64_t *bytes_each; /* one a key */
+	bool            temporary;  /* never put to a store; gone when its last reader is */
+	bool            whole;      /* room for all that want it, or for none */
+};
+
+/**
+ * Reserve memory for count objects, to be filled in place.
+ *
+ * Shape   ret_spans[i] is page-aligned; zeroed where ret_rc[i] is not 0.
+ * Errors  KVS_E_INVALID, KVS_E_CLOSED, KVS_E_STALE.  Rows: KVS_E_EXISTS  resident already: nothing to do;
+ *         KVS_E_BUSY     this client writes it already;
+ *         KVS_E_INVALID  0 bytes, or more than object_bytes;
+ *         KVS_E_FULL     no room that could be made, or the tenant's quota.
+ */
+KVS_PUBLIC int kvs_reserve_write(struct kvs *kvs, kvs_client client, const struct kvs_key *keys,
+				 uint32_t count, const struct kvs_write *write,
+				 struct kvs_span *ret_spans, int *ret_rc, struct kvs_error *err);
+
+/* Publish.  Rows: KVS_E_MISSING  never reserved; KVS_E_STALE  no longer: it expired, or was finished before. */
+KVS_PUBLIC int kvs_finish_write(struct kvs *kvs, kvs_client client, const struct kvs_key *keys,
+				uint32_t count, int *ret_rc, struct kvs_error *err);
+
+/* Drop what was reserved: nobody ever sees it.  Rows as above. */
+KVS_PUBLIC int kvs_discard_write(struct kvs *kvs, kvs_client client, const struct kvs_key *keys,
+				 uint32_t count, int *ret_rc, struct kvs_error *err);
+
+/* --- reading ------------------------------------------------------------------------------------ */
+
+/* Every key before the boundary is needed. */
+#define KVS_FULL_ATTENTION UINT32_MAX
+
+struct kvs_ask {
+	uint64_t        bytes;       /* of every object, where bytes_each is NULL */
+	const uint64_t *bytes_each;  /* one a key */
+	/*
+	 * Keys come chunk by chunk; of a chunk, group by group, `copies` of each group (one a rank).
+	 * windows[g]: how many chunks before the boundary group g needs.  NULL, 0: one group that needs all.
+	 */
+	const uint32_t *windows;
+	uint32_t        group_count;
+	uint32_t        copies;      /* 0: 1 */
+	uint32_t        readers;     /* who each release once; 0: 1 */
+	bool            retain;      /* what is loaded stays in Host, whatever the policy says */
+	bool            skip_store;  /* look in Host only */
+	uint64_t        timeout_ns;  /* from now; 0: prefetch_deadline_ns; KVS_FOREVER: none */
+};
+
+typedef uint64_t kvs_prefetch; /* 0 names none */
+
+struct kvs_prefetch_info {
+	int64_t  request_id; /* of the stores' work; -1: none was needed */
+	uint32_t host_hits;  /* keys before the first that Host lacked at submission */
+	uint32_t key_count;
+	uint64_t submit_ns;  /* monotonic */
+	bool     done;
+};
+
+/**
+ * Ask for objects.  Returns at once: what Host has is locked, the rest is looked for in the stores, loaded, and
+ * locked for this client.
+ *
+ * Errors  KVS_E_INVALID (ask NULL is fine when Host alone may answer it: skip_store), KVS_E_FULL, KVS_E_CLOSED,
+ *         KVS_E_STALE.
+ */
+KVS_PUBLIC int kvs_prefetch_submit(struct kvs *kvs, kvs_client client, const struct kvs_key *keys,
+				   uint32_t count, const struct kvs_ask *ask,
+				   kvs_prefetch *ret_prefetch, struct kvs_error *err);
+
+KVS_PUBLIC int kvs_prefetch_info(struct kvs *kvs, kvs_prefetch prefetch,
+				 struct kvs_prefetch_info *ret_info);
+
+/*
+ * How many chunks can be used: 0, once, when it is done; -EAGAIN before; KVS_E_STALE after.  One group and one
+ * copy: a chunk is a key.
+ */
+KVS_PUBLIC int kvs_prefetch_poll(struct kvs *kvs, kvs_prefetch prefetch, uint32_t *ret_chunks);
+
+/* The same, waiting; -ETIMEDOUT when timeout_ns passed first: it goes on. */
+KVS_PUBLIC int kvs_prefetch_wait(struct kvs *kvs, kvs_prefetch prefetch, uint64_t timeout_ns,
+				 uint32_t *ret_chunks);
+
+/*
+ * Where the objects are: one span a key of the chunks that can be used, zeroed for those that a restore there does
+ * not use (behind a window).  Valid until the release, or until read_ttl_ns has passed.  -EAGAIN: not done.
+ */
+KVS_PUBLIC int kvs_prefetch_spans(struct kvs *kvs, kvs_prefetch prefetch, struct kvs_span *ret_spans,
+				  uint32_t span_max, uint32_t *ret_count);
+
+/* Call use() with the spans and release once, whatever it returns; that is returned. */
+KVS_PUBLIC int kvs_prefetch_read(struct kvs *kvs, kvs_prefetch prefetch,
+				 int (*use)(void *arg, const struct kvs_span *spans, uint32_t count),
+				 void *arg);
+
+/*
+ * One reader is done.  The last gives back the locks and ends the handle; before the result was there, it is a
+ * cancel for all.  KVS_E_STALE: it is no prefetch any more.
+ */
+KVS_PUBLIC int kvs_prefetch_release(struct kvs *kvs, kvs_prefetch prefetch);
+
+/* Without a prefetch: lock what is in Host, read in place, unlock.  Rows: KVS_E_MISSING, KVS_E_FULL; KVS_E_STALE. */
+KVS_PUBLIC int kvs_lock(struct kvs *kvs, kvs_client client, const struct kvs_key *keys,
+			uint32_t count, struct kvs_span *ret_spans, int *ret_rc,
+			struct kvs_error *err);
+KVS_PUBLIC int kvs_unlock(struct kvs *kvs, kvs_client client, const struct kvs_key *keys,
+			  uint32_t count, int *ret_rc, struct kvs_error *err);
+
+/* --- upkeep ------------------------------------------------------------------------------------- */
+
+/* A use each, for the eviction order, of what is in Host.  A release of a prefetch is one by itself. */
+KVS_PUBLIC int kvs_touch(struct kvs *kvs, const struct kvs_key *keys, uint32_t count);
+
+/*
+ * Remove from Host; stores keep what they have.  Rows: KVS_E_MISSING, KVS_E_LOCKED.  With force nobody finds it any
+ * more, and its bytes are free when its readers and operations are done.
+ */
+KVS_PUBLIC int kvs_remove(struct kvs *kvs, const struct kvs_key *keys, uint32_t count, bool force,
+			  int *ret_rc, struct kvs_error *err);
+/* The same for a namespace, NULL for all; how many went and how many stayed. */
+KVS_PUBLIC int kvs_clear(struct kvs *kvs, const struct kvs_namespace *space, bool force,
+			 uint64_t *ret_removed, uint64_t *ret_left);
+
+/* A tenant's bytes of Host at most, staged ones included; 0: none.  KVS_E_UNSUPPORTED without `isolate`. */
+KVS_PUBLIC int kvs_quota(struct kvs *kvs, const struct kvs_namespace *tenant, uint64_t bytes,
+			 struct kvs_error *err);
+
+/* Wait until what was finished before is stored, failed or gone; -ETIMEDOUT. */
+KVS_PUBLIC int kvs_flush(struct kvs *kvs, uint64_t timeout_ns);
+
+/* Attach a store, or detach the one of that number: -ETIMEDOUT while its I/O runs, then call again. */
+KVS_PUBLIC int kvs_store_add(struct kvs *kvs, const char *spec, uint32_t *ret_number,
+			     struct kvs_error *err);
+KVS_PUBLIC int kvs_store_remove(struct kvs *kvs, uint32_t number, uint64_t timeout_ns,
+				struct kvs_error *err);
+
+struct kvs_status {
+	size_t   struct_size; /* the caller's sizeof: fields behind it are not written */
+	uint64_t host_bytes, host_used_bytes, host_staged_bytes;
+	uint64_t objects, staged, temporary, locks, pins, clients, prefetches;
+	uint64_t hits, misses, evicted, refused;
+	uint64_t stored_keys, stored_bytes, store_failures, store_waiting;
+	uint64_t loaded_keys, loaded_bytes, load_failures, loads_in_flight;
+	uint32_t stores;
+	bool     healthy;     /* no store in cooldown or quarantine */
+};
+
+KVS_PUBLIC int kvs_status(struct kvs *kvs, struct kvs_status *ret_status);
+
+/* Prometheus text of all there is to count; how many bytes it takes, as snprintf() tells. */
+KVS_PUBLIC int kvs_metrics(struct kvs *kvs, char *ret_text, size_t room);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
