@@ -2,29 +2,33 @@
 /*
  * Door B: bytes by key, for engines that have their own block hashes and want no scheduler.
  *
- * Write: reserve, fill in place, finish; the stores get it in the background.  Read: submit a prefetch early, wait
- * late, read in place, release.  From any thread.
+ * Write: reserve, fill in place, finish; the stores get it in the background.  Read: submit a
+ * prefetch early, wait late, read in place, release.  From any thread.
  *
  *   kvs_reserve_write -> fill -> kvs_finish_write
- *   kvs_prefetch_submit -> ... -> kvs_prefetch_wait -> kvs_prefetch_spans -> read -> kvs_prefetch_release
+ *   kvs_prefetch_submit -> ... -> kvs_prefetch_wait, kvs_prefetch_spans -> read -> kvs_prefetch_release
  *
- * Objects    are written once.  A key that is being written does not exist for readers; when two write one key, the
- *            first to finish is kept and the other's bytes are dropped: both succeed.
- * Clients    own what they hold: reservations, locks, prefetches.  Closing a client gives all of it back.
- * Handles    of clients and prefetches are numbers that are never used again: one that is used after its close,
- *            or after kvs_close(), is answered with KVS_E_STALE or KVS_E_CLOSED.  A kvs keeps a few bytes for
- *            that after its close.  Calls that run while kvs_close() does are the caller's mistake.
- * Rows       of a batch answer for themselves in ret_rc: 0, KVS_E_MISSING, KVS_E_EXISTS, KVS_E_LOCKED, KVS_E_FULL,
- *            ...; a call that fails as a whole has looked at no row.  err may be NULL everywhere.
- * Threads    Any.  Nothing here waits for storage but kvs_prefetch_wait(), kvs_flush(), kvs_store_remove() and
- *            kvs_close(), which say for how long.
+ * Objects    are written once.  A key that is being written does not exist for readers; when two
+ *            write one key, the first to finish is kept and the other's bytes are dropped: both
+ *            succeed.
+ * Clients    own what they hold: reservations, locks, prefetches.  Closing a client gives all of it
+ *            back.
+ * Handles    of clients and prefetches are numbers that are never used again: one that is used
+ *            after its close, or after kvs_close(), is answered with KVS_E_STALE or KVS_E_CLOSED.
+ *            A kvs keeps a few bytes for that after its close.  Calls that run while kvs_close()
+ *            does are the caller's mistake.
+ * Rows       of a batch answer for themselves in ret_rc: 0, KVS_E_MISSING, KVS_E_EXISTS,
+ *            KVS_E_LOCKED, KVS_E_FULL, ...; a call that fails as a whole has looked at no row.  err
+ *            may be NULL everywhere.
+ * Threads    Any.  Nothing here waits for storage but kvs_prefetch_wait(), kvs_flush(),
+ *            kvs_store_remove() and kvs_close(), which say for how long.
  */
 #ifndef KVSTRATA_MANAGER_H
 #define KVSTRATA_MANAGER_H
 
 #include <stdbool.h>
 
-#include <kvstrata/kvstrata.h>
+#include <kvstrata/base.h>
 #include <kvstrata/policy.h>
 
 #ifdef __cplusplus
@@ -35,9 +39,12 @@ extern "C" {
 #define KVS_PREFETCH_MAX 65536u /* keys of one prefetch, where prefetch_keys allows it */
 #define KVS_FOREVER      UINT64_MAX
 
-/* The configuration file's keys are these names; sizes there are "4GiB", durations "250ms". */
+/*
+ * Behind each field its default, which KVS_OPTIONS_INIT sets.  A configuration file has the same
+ * names; sizes there are "4GiB", durations "250ms", stores a list.
+ */
 struct kvs_options {
-	size_t      struct_size;             /* KVS_OPTIONS_INIT sets it, and every default */
+	size_t      struct_size;
 	uint64_t    host_bytes;              /* of Host memory for objects, their trailers included; 1 GiB */
 	uint64_t    object_bytes;            /* the largest object; a multiple of 4 KiB; 16 MiB */
 	uint32_t    objects;                 /* at most so many in Host; 0: one for each 32 KiB of it */
@@ -64,8 +71,25 @@ struct kvs_options {
 	uint64_t    close_timeout_ns;        /* how long kvs_close() waits for storage; 5 s */
 };
 
-/* Fill in struct_size and every default. */
-KVS_PUBLIC void kvs_options_init(struct kvs_options *options);
+/* clang-format off: a line is as many fields as belong together. */
+#define KVS_OPTIONS_INIT \
+	{ \
+		sizeof(struct kvs_options), \
+		UINT64_C(1) << 30, UINT64_C(16) << 20, 0, 64,   /* Host: bytes, of an object; counts */ \
+		"lru", 0.95, 0.90,                              /* its policy, watermarks */ \
+		UINT64_C(600000000000), UINT64_C(300000000000), /* TTLs */ \
+		false, 0,                                       /* tenants */ \
+		{ NULL }, "lru", "default", "default",          /* stores, policies */ \
+		8, UINT64_C(256) << 20, 65536,                  /* store_... */ \
+		8, 0, 64, 4096, 0,                              /* prefetch... */ \
+		1, 2, 1, UINT64_C(5000000000)                   /* threads, close */ \
+	}
+/* clang-format on */
+
+/*
+ * The same for callers without a preprocessor: at most struct_size bytes, which becomes the field.
+ */
+KVS_PUBLIC void kvs_options_init(struct kvs_options *options, size_t struct_size);
 
 struct kvs;
 
@@ -73,8 +97,8 @@ struct kvs;
  * Open Host memory, stores and controllers.
  *
  * Owner   *ret_kvs is the caller's until kvs_close(); strings of options are copied.
- * Errors  KVS_E_INVALID, KVS_E_BUSY, KVS_E_PROTO, -errno: one sentence that names field, value and rule;
- *         nothing is left open.
+ * Errors  KVS_E_INVALID, KVS_E_BUSY, KVS_E_PROTO, -errno: one sentence that names field, value and
+ *         rule; nothing is left open.
  */
 KVS_PUBLIC int kvs_open(const struct kvs_options *options, struct kvs **ret_kvs,
 			struct kvs_error *err);
@@ -83,14 +107,15 @@ KVS_PUBLIC int kvs_open(const struct kvs_options *options, struct kvs **ret_kvs,
 KVS_PUBLIC int kvs_open_json(const char *path, struct kvs **ret_kvs, struct kvs_error *err);
 
 /**
- * Stop controllers, close clients and stores.  NULL is fine; a second close is KVS_E_CLOSED.
+ * Stop controllers, close clients and stores.  NULL is fine; a second close is KVS_E_CLOSED.  What
+ * waits for a store is not put any more: kvs_flush() first.
  *
- * Errors  KVS_E_QUARANTINE: I/O of a store has not retired within close_timeout_ns.  Its Host memory, threads and
- *         store stay for the life of the process; everything else is closed.
+ * Errors  KVS_E_QUARANTINE: I/O of a store has not retired within close_timeout_ns.  Its Host
+ *         memory, threads and store stay for the life of the process; everything else is closed.
  */
 KVS_PUBLIC int kvs_close(struct kvs *kvs);
 
-/* --- clients ------------------------------------------------------------------------------------ */
+/* --- clients ---------------------------------------------------------------------------------- */
 
 typedef uint64_t kvs_client; /* 0 names none */
 
@@ -101,26 +126,28 @@ KVS_PUBLIC int kvs_client_open(struct kvs *kvs, kvs_client *ret_client, struct k
 KVS_PUBLIC int kvs_client_close(struct kvs *kvs, kvs_client client);
 
 /*
- * An eventfd that becomes readable when a prefetch of this client is done; the client's until its close.
- * Reading it clears it, as a look at every prefetch that is done does not.  Negative: a code.
+ * An eventfd that becomes readable when a prefetch of this client is done; the client's until its
+ * close.  Reading it clears it, as a look at every prefetch that is done does not.  Negative: a
+ * code.
  */
 KVS_PUBLIC int kvs_client_fd(struct kvs *kvs, kvs_client client);
 
-/* --- writing ------------------------------------------------------------------------------------ */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 struct kvs_write {
-	uint64_t        bytes;      /* of every object, where bytes_each is NULL */
+	uint64_t        bytes;      /* of every object, where bytes_each is NULL; 0: object_bytes */
 	const uint64_t *bytes_each; /* one a key */
 	bool            temporary;  /* never put to a store; gone when its last reader is */
 	bool            whole;      /* room for all that want it, or for none */
 };
 
 /**
- * Reserve memory for count objects, to be filled in place.
+ * Reserve memory for count objects, to be filled in place.  write NULL: all of object_bytes.
  *
  * Shape   ret_spans[i] is page-aligned; zeroed where ret_rc[i] is not 0.
- * Errors  KVS_E_INVALID, KVS_E_CLOSED, KVS_E_STALE.  Rows: KVS_E_EXISTS  resident already: nothing to do;
- *         KVS_E_BUSY     this client writes it already;
+ * Errors  KVS_E_INVALID, KVS_E_CLOSED, KVS_E_STALE.
+ * Rows    KVS_E_EXISTS   resident already: nothing to do;
+ *         KVS_E_BUSY     this client writes it already, or it was removed while somebody reads it;
  *         KVS_E_INVALID  0 bytes, or more than object_bytes;
  *         KVS_E_FULL     no room that could be made, or the tenant's quota.
  */
@@ -128,7 +155,10 @@ KVS_PUBLIC int kvs_reserve_write(struct kvs *kvs, kvs_client client, const struc
 				 uint32_t count, const struct kvs_write *write,
 				 struct kvs_span *ret_spans, int *ret_rc, struct kvs_error *err);
 
-/* Publish.  Rows: KVS_E_MISSING  never reserved; KVS_E_STALE  no longer: it expired, or was finished before. */
+/*
+ * Publish.  Rows: KVS_E_MISSING  never reserved; KVS_E_STALE  no longer: it expired, or was
+ * finished before.
+ */
 KVS_PUBLIC int kvs_finish_write(struct kvs *kvs, kvs_client client, const struct kvs_key *keys,
 				uint32_t count, int *ret_rc, struct kvs_error *err);
 
@@ -136,17 +166,18 @@ KVS_PUBLIC int kvs_finish_write(struct kvs *kvs, kvs_client client, const struct
 KVS_PUBLIC int kvs_discard_write(struct kvs *kvs, kvs_client client, const struct kvs_key *keys,
 				 uint32_t count, int *ret_rc, struct kvs_error *err);
 
-/* --- reading ------------------------------------------------------------------------------------ */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 /* Every key before the boundary is needed. */
 #define KVS_FULL_ATTENTION UINT32_MAX
 
 struct kvs_ask {
-	uint64_t        bytes;       /* of every object, where bytes_each is NULL */
-	const uint64_t *bytes_each;  /* one a key */
+	uint64_t        bytes;       /* of every object, where bytes_each is NULL; 0: object_bytes */
+	const uint64_t *bytes_each;  /* one a key: exactly what was written, or a store does not give it */
 	/*
-	 * Keys come chunk by chunk; of a chunk, group by group, `copies` of each group (one a rank).
-	 * windows[g]: how many chunks before the boundary group g needs.  NULL, 0: one group that needs all.
+	 * Keys come chunk by chunk; of a chunk, group by group, `copies` of each group (one a
+	 * rank).  windows[g]: how many chunks before the boundary group g needs.  NULL, 0: one
+	 * group that needs all.
 	 */
 	const uint32_t *windows;
 	uint32_t        group_count;
@@ -168,11 +199,12 @@ struct kvs_prefetch_info {
 };
 
 /**
- * Ask for objects.  Returns at once: what Host has is locked, the rest is looked for in the stores, loaded, and
- * locked for this client.
+ * Ask for objects.  Returns at once: what Host has is locked, the rest is looked for in the stores,
+ * loaded, and locked, too.  The prefetch is this client's, but any thread may have the handle.
  *
- * Errors  KVS_E_INVALID (ask NULL is fine when Host alone may answer it: skip_store), KVS_E_FULL, KVS_E_CLOSED,
- *         KVS_E_STALE.
+ * Shape   ask NULL: objects of object_bytes, one group that needs all, one reader, no deadline of
+ *         its own.
+ * Errors  KVS_E_INVALID, KVS_E_FULL (`prefetches` are not yet released), KVS_E_CLOSED, KVS_E_STALE.
  */
 KVS_PUBLIC int kvs_prefetch_submit(struct kvs *kvs, kvs_client client, const struct kvs_key *keys,
 				   uint32_t count, const struct kvs_ask *ask,
@@ -182,8 +214,8 @@ KVS_PUBLIC int kvs_prefetch_info(struct kvs *kvs, kvs_prefetch prefetch,
 				 struct kvs_prefetch_info *ret_info);
 
 /*
- * How many chunks can be used: 0, once, when it is done; -EAGAIN before; KVS_E_STALE after.  One group and one
- * copy: a chunk is a key.
+ * How many chunks can be used: 0, once, when it is done; -EAGAIN before; KVS_E_STALE after.  One
+ * group and one copy: a chunk is a key.
  */
 KVS_PUBLIC int kvs_prefetch_poll(struct kvs *kvs, kvs_prefetch prefetch, uint32_t *ret_chunks);
 
@@ -191,39 +223,55 @@ KVS_PUBLIC int kvs_prefetch_poll(struct kvs *kvs, kvs_prefetch prefetch, uint32_
 KVS_PUBLIC int kvs_prefetch_wait(struct kvs *kvs, kvs_prefetch prefetch, uint64_t timeout_ns,
 				 uint32_t *ret_chunks);
 
-/*
- * Where the objects are: one span a key of the chunks that can be used, zeroed for those that a restore there does
- * not use (behind a window).  Valid until the release, or until read_ttl_ns has passed.  -EAGAIN: not done.
+/**
+ * Where the objects are: one span a key of the chunks that can be used, zeroed for those that a
+ * restore there does not use (behind a window).  Valid until the release, or until read_ttl_ns has
+ * passed.  As often as you like.
+ *
+ * Errors  -EAGAIN        not done;
+ *         KVS_E_FULL     span_max is less than *ret_count, which is written;
+ *         KVS_E_MISSING  read_ttl_ns has passed: nothing of it may be read any more;
+ *         KVS_E_STALE, KVS_E_CLOSED.
  */
 KVS_PUBLIC int kvs_prefetch_spans(struct kvs *kvs, kvs_prefetch prefetch, struct kvs_span *ret_spans,
 				  uint32_t span_max, uint32_t *ret_count);
 
-/* Call use() with the spans and release once, whatever it returns; that is returned. */
+/*
+ * Call use() with the spans and release once, whatever it returns; that is returned.  Where there
+ * are no spans, as kvs_prefetch_spans() tells, use() is not called, and what does not change
+ * (KVS_E_MISSING) releases, too.
+ */
 KVS_PUBLIC int kvs_prefetch_read(struct kvs *kvs, kvs_prefetch prefetch,
 				 int (*use)(void *arg, const struct kvs_span *spans, uint32_t count),
 				 void *arg);
 
 /*
- * One reader is done.  The last gives back the locks and ends the handle; before the result was there, it is a
- * cancel for all.  KVS_E_STALE: it is no prefetch any more.
+ * One reader is done.  The last gives back the locks and ends the handle; before the result was
+ * there, it is a cancel for all.  KVS_E_STALE: it is no prefetch any more.
  */
 KVS_PUBLIC int kvs_prefetch_release(struct kvs *kvs, kvs_prefetch prefetch);
 
-/* Without a prefetch: lock what is in Host, read in place, unlock.  Rows: KVS_E_MISSING, KVS_E_FULL; KVS_E_STALE. */
+/*
+ * Without a prefetch: lock what is in Host, read in place, unlock.  Rows: KVS_E_MISSING,
+ * KVS_E_FULL; KVS_E_STALE.
+ */
 KVS_PUBLIC int kvs_lock(struct kvs *kvs, kvs_client client, const struct kvs_key *keys,
 			uint32_t count, struct kvs_span *ret_spans, int *ret_rc,
 			struct kvs_error *err);
 KVS_PUBLIC int kvs_unlock(struct kvs *kvs, kvs_client client, const struct kvs_key *keys,
 			  uint32_t count, int *ret_rc, struct kvs_error *err);
 
-/* --- upkeep ------------------------------------------------------------------------------------- */
+/* --- upkeep ----------------------------------------------------------------------------------- */
 
-/* A use each, for the eviction order, of what is in Host.  A release of a prefetch is one by itself. */
+/*
+ * A use each, for the eviction order, of what is in Host.  A release of a prefetch is one by
+ * itself.
+ */
 KVS_PUBLIC int kvs_touch(struct kvs *kvs, const struct kvs_key *keys, uint32_t count);
 
 /*
- * Remove from Host; stores keep what they have.  Rows: KVS_E_MISSING, KVS_E_LOCKED.  With force nobody finds it any
- * more, and its bytes are free when its readers and operations are done.
+ * Remove from Host; stores keep what they have.  Rows: KVS_E_MISSING, KVS_E_LOCKED.  With force
+ * nobody finds it any more, and its bytes are free when its readers and operations are done.
  */
 KVS_PUBLIC int kvs_remove(struct kvs *kvs, const struct kvs_key *keys, uint32_t count, bool force,
 			  int *ret_rc, struct kvs_error *err);
@@ -231,14 +279,24 @@ KVS_PUBLIC int kvs_remove(struct kvs *kvs, const struct kvs_key *keys, uint32_t 
 KVS_PUBLIC int kvs_clear(struct kvs *kvs, const struct kvs_namespace *space, bool force,
 			 uint64_t *ret_removed, uint64_t *ret_left);
 
-/* A tenant's bytes of Host at most, staged ones included; 0: none.  KVS_E_UNSUPPORTED without `isolate`. */
+/*
+ * A tenant's bytes of Host at most, staged ones included; 0: none.  KVS_E_UNSUPPORTED without
+ * `isolate`.
+ */
 KVS_PUBLIC int kvs_quota(struct kvs *kvs, const struct kvs_namespace *tenant, uint64_t bytes,
 			 struct kvs_error *err);
 
-/* Wait until what was finished before is stored, failed or gone; -ETIMEDOUT. */
+/*
+ * Wait until what was finished before is stored, failed or gone; -ETIMEDOUT when timeout_ns passed
+ * first.
+ */
 KVS_PUBLIC int kvs_flush(struct kvs *kvs, uint64_t timeout_ns);
 
-/* Attach a store, or detach the one of that number: -ETIMEDOUT while its I/O runs, then call again. */
+/*
+ * Attach a store: errors as kvs_open()'s; KVS_E_FULL: KVS_ADAPTERS_MAX are.  Detach the one of that
+ * number, which may then be another's: -ETIMEDOUT while its I/O runs, then call again; KVS_E_STALE:
+ * it is none's.
+ */
 KVS_PUBLIC int kvs_store_add(struct kvs *kvs, const char *spec, uint32_t *ret_number,
 			     struct kvs_error *err);
 KVS_PUBLIC int kvs_store_remove(struct kvs *kvs, uint32_t number, uint64_t timeout_ns,

@@ -15,7 +15,7 @@
 
 #include <stdbool.h>
 
-#include <kvstrata/kvstrata.h>
+#include <kvstrata/base.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -29,7 +29,7 @@ extern "C" {
 
 /* An adapter is one store behind its executor.  Numbers stay as long as it is attached. */
 struct kvs_adapter_info {
-	uint32_t    number;         /* 0 .. KVS_ADAPTERS_MAX - 1 */
+	uint32_t    number;         /* below KVS_ADAPTERS_MAX, from 0 in the order of the options */
 	const char *name;           /* the KIND of its spec */
 	uint64_t    capacity_bytes; /* 0 when unknown */
 	uint64_t    used_bytes;

@@ -28,7 +28,7 @@
 
 #include <stdbool.h>
 
-#include <kvstrata/kvstrata.h>
+#include <kvstrata/base.h>
 
 #ifdef __cplusplus
 extern "C" {

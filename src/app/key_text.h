@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include <kvstrata/kvstrata.h>
+#include <kvstrata/base.h>
 
 #define KEY_TEXT_SPACE_BYTES 33u
 #define KEY_TEXT_HASH_BYTES 65u

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <kvstrata/kvstrata.h>
+#include <kvstrata/base.h>
 
 #define PRINTF_LIKE(text, first) __attribute__((format(printf, text, first)))
 

@@ -46,7 +46,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <kvstrata/kvstrata.h>
+#include <kvstrata/base.h>
 
 #include "base/err.h"
 

@@ -15,7 +15,7 @@
 
 #include <stdint.h>
 
-#include <kvstrata/kvstrata.h>
+#include <kvstrata/base.h>
 
 #include "base/map.h"
 #include "base/slots.h"

@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <kvstrata/kvstrata.h>
+#include <kvstrata/base.h>
 
 #include "base/bits.h"
 

@@ -8,7 +8,7 @@
 #ifndef STORE_FAULT_LATE_H
 #define STORE_FAULT_LATE_H
 
-#include <kvstrata/kvstrata.h>
+#include <kvstrata/base.h>
 
 #include "os/os.h"
 

@@ -14,7 +14,7 @@
 
 #include <stdbool.h>
 
-#include <kvstrata/kvstrata.h>
+#include <kvstrata/base.h>
 
 #define RESP_PREFIX_MAX 32u
 /* Prefix, namespace, two 32-bit numbers, hash, four colons, the terminator. */

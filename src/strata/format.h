@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <kvstrata/kvstrata.h>
+#include <kvstrata/base.h>
 
 #include "base/err.h"
 

@@ -14,7 +14,7 @@
 
 #include <stdbool.h>
 
-#include <kvstrata/kvstrata.h>
+#include <kvstrata/base.h>
 
 /* Each compiler says in its own way that AddressSanitizer watches. */
 #if defined(__SANITIZE_ADDRESS__)

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <kvstrata/kvstrata.h>
+#include <kvstrata/base.h>
 
 #include "base/prng.h"
 
