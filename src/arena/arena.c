@@ -5,7 +5,7 @@
  *
  * A part begins at its first whole place behind what earlier parts use, so that one formula finds
  * every block.  That wastes less than a stride where parts of different sizes meet, and less than
- * one at the end of each slice.
+ * one at the end of each slice.  A part of raw bytes wastes none.
  */
 #include "arena/arena.h"
 
@@ -17,13 +17,19 @@
 #include "base/units.h"
 #include "os/os.h"
 
+/* What was carved: bytes from the front of the arena. */
+struct cut {
+	size_t begin;
+	size_t end;
+};
+
 struct arena {
-	struct region     region;
-	size_t            used;     /* bytes from the front that parts take */
-	bool              lazy;
-	bool              retained;
-	uint32_t          part_count;
-	struct arena_part parts[ARENA_PARTS_MAX];
+	struct region region;
+	size_t        used;     /* bytes from the front that parts take */
+	bool          lazy;
+	bool          retained;
+	uint32_t      part_count;
+	struct cut    parts[ARENA_PARTS_MAX];
 };
 
 static size_t stride_of(size_t block_bytes)
@@ -148,32 +154,45 @@ static int check_part(size_t block_bytes, uint32_t block_count, struct kvs_error
 static int populate(const struct arena *arena, const struct arena_part *part)
 {
 	uint32_t i;
+	int      rc = 0;
 
-	for (i = 0; !arena->lazy && i < part->block_count; i++) {
-		const int rc = os_pages_populate(arena_block(part, i).ptr, part->block_bytes);
+	for (i = 0; !arena->lazy && i < part->block_count && rc == 0; i++)
+		rc = os_pages_populate(arena_block(part, i).ptr, part->block_bytes);
+	return rc == -EINVAL ? 0 : rc;
+}
 
-		if (rc < 0 && rc != -EINVAL)
-			return rc;
-		if (rc < 0)
-			return 0;
-	}
-	return 0;
+static int populate_bytes(const struct arena *arena, size_t bytes)
+{
+	const int rc = arena->lazy ? 0 : os_pages_populate(arena->region.base + arena->used, bytes);
+
+	return rc == -EINVAL ? 0 : rc;
+}
+
+static int check_room(const struct arena *arena, struct kvs_error *err)
+{
+	if (arena->part_count < ARENA_PARTS_MAX)
+		return 0;
+	return err_set(err, KVS_E_FULL, "arena: it has %d parts, the most it can be cut into",
+		       ARENA_PARTS_MAX);
+}
+
+static void take(struct arena *arena, size_t begin, size_t end)
+{
+	arena->parts[arena->part_count++] = (struct cut){ begin, end };
+	arena->used = end;
 }
 
 int arena_carve(struct arena *arena, size_t block_bytes, uint32_t block_count,
 		struct arena_part *ret_part, struct kvs_error *err)
 {
-	const int         rc = check_part(block_bytes, block_count, err);
+	int               rc = check_part(block_bytes, block_count, err);
 	struct arena_part part;
 	size_t            end;
 
-	if (rc)
+	if (rc == 0)
+		rc = check_room(arena, err);
+	if (rc < 0)
 		return rc;
-	if (arena->part_count == ARENA_PARTS_MAX) {
-		return err_set(err, KVS_E_FULL,
-			       "arena: it has %d parts, the most it can be cut into",
-			       ARENA_PARTS_MAX);
-	}
 	part = part_at(arena, block_bytes, block_count);
 	end = part_end(arena, &part);
 	if (end > arena->region.report.bytes) {
@@ -186,9 +205,49 @@ int arena_carve(struct arena *arena, size_t block_bytes, uint32_t block_count,
 		return err_set(err, -ENOMEM, "block_count: no memory for %u of %zu bytes",
 			       block_count, block_bytes);
 	}
-	arena->used = end;
-	arena->parts[arena->part_count++] = part;
+	take(arena, (size_t)(part.base - arena->region.base) + block_offset(&part, 0), end);
 	*ret_part = part;
+	return 0;
+}
+
+/* --- raw bytes -------------------------------------------------------------------------------- */
+
+static uint32_t cut_pieces(const struct arena *arena, size_t bytes, struct kvs_span *ret_pieces)
+{
+	const size_t end = arena->used + bytes;
+	size_t       begin = arena->used;
+	uint32_t     count = 0;
+
+	while (begin < end) {
+		const size_t slice_left = ARENA_SLICE_BYTES - begin % ARENA_SLICE_BYTES;
+		const size_t length = slice_left < end - begin ? slice_left : end - begin;
+
+		ret_pieces[count++] = (struct kvs_span){ .ptr = arena->region.base + begin,
+							 .bytes = length,
+							 .room = length };
+		begin += length;
+	}
+	KVS_ASSERT_CMP(count, <=, arena_piece_count(bytes));
+	return count;
+}
+
+int arena_carve_bytes(struct arena *arena, size_t bytes, struct kvs_span *ret_pieces, uint32_t *ret_count,
+		      struct kvs_error *err)
+{
+	const size_t left = arena->region.report.bytes - arena->used;
+	int          rc;
+
+	if (bytes == 0 || bytes % ARENA_ALIGN != 0)
+		return err_set(err, KVS_E_INVALID, "bytes: %zu is not a multiple of %u", bytes, ARENA_ALIGN);
+	rc = check_room(arena, err);
+	if (rc < 0)
+		return rc;
+	if (bytes > left)
+		return err_set(err, KVS_E_FULL, "bytes: %zu are more than %zu that are free", bytes, left);
+	if (populate_bytes(arena, bytes) < 0)
+		return err_set(err, -ENOMEM, "bytes: no memory for %zu", bytes);
+	*ret_count = cut_pieces(arena, bytes, ret_pieces);
+	take(arena, arena->used, arena->used + bytes);
 	return 0;
 }
 
@@ -229,13 +288,10 @@ void arena_audit(const struct arena *arena)
 
 	KVS_ASSERT_CMP(arena->part_count, <=, ARENA_PARTS_MAX);
 	for (i = 0; i < arena->part_count; i++) {
-		const struct arena_part *const part = &arena->parts[i];
-		const uint8_t *const           first = part->base + block_offset(part, 0);
-
-		KVS_ASSERT(first >= arena->region.base);
-		KVS_ASSERT_CMP(first - arena->region.base, >=, end);
-		KVS_ASSERT_CMP(part->blocks_per_slice * part->stride, <=, ARENA_SLICE_BYTES);
-		end = part_end(arena, part);
+		KVS_ASSERT_CMP(arena->parts[i].begin, >=, end);
+		KVS_ASSERT_CMP(arena->parts[i].end, >, arena->parts[i].begin);
+		KVS_ASSERT_CMP(arena->parts[i].begin % ARENA_ALIGN, ==, 0);
+		end = arena->parts[i].end;
 	}
 	KVS_ASSERT_CMP(arena->used, ==, end);
 	KVS_ASSERT_CMP(arena->used, <=, arena->region.report.bytes);

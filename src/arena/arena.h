@@ -5,8 +5,8 @@
  * Concept  A memfd mapping, made once, kept out of forked children, on huge pages and locked as far
  *          as they can be had; what was had is reported, never assumed.  It is cut into slices of
  *          at most 1 GiB, because the kernel refuses larger fixed I/O buffers, and no block crosses
- *          a slice.  Parts are carved from the front: door A's pools and door B's objects each have
- *          their own.
+ *          a slice.  Parts are carved from the front: pools of blocks for door A, raw bytes for door
+ *          B's objects, each their own.
  * Path     GET fills a block, PUT reads it, H2D and D2H copy from and to it; all by pointer, no
  *          copy of payload.
  * Limits   Sizes are fixed at open; nothing allocates after the parts are carved.
@@ -98,6 +98,23 @@ void arena_retain(struct arena *arena);
  */
 int arena_carve(struct arena *arena, size_t block_bytes, uint32_t block_count,
 		struct arena_part *ret_part, struct kvs_error *err);
+
+/*
+ * A part without blocks, for objects of any size: exactly `bytes`, as one piece, or cut into more where
+ * slices meet, in order.  A piece that a slice begins with is as long as the slice, the last one excepted.
+ *
+ * Shape   At most arena_piece_count(bytes) pieces; of each, ptr is on a page, bytes and room are equal.
+ * Errors  KVS_E_INVALID  bytes is 0 or no multiple of 4 KiB;
+ *         KVS_E_FULL     as arena_carve().
+ */
+int arena_carve_bytes(struct arena *arena, size_t bytes, struct kvs_span *ret_pieces, uint32_t *ret_count,
+		      struct kvs_error *err);
+
+/* Room for the pieces of so many bytes, wherever the part begins. */
+static inline uint32_t arena_piece_count(size_t bytes)
+{
+	return (uint32_t)(bytes / ARENA_SLICE_BYTES) + 2;
+}
 
 const struct arena_report *arena_report(const struct arena *arena);
 

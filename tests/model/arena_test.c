@@ -2,6 +2,7 @@
 /*
  * Carving against an array of owners, one a page: no page has two, no block crosses a slice, and
  * each block lies at the first place that the rule allows, found by walking instead of by formula.
+ * Raw bytes lie where the last part ended, cut where slices meet.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -124,6 +125,29 @@ static int carve(struct world *world, size_t block_bytes, uint32_t block_count)
 	return rc;
 }
 
+/* Raw bytes are exactly those behind what is used, whatever slices they lie in. */
+static void carve_bytes(struct world *world, size_t bytes)
+{
+	const size_t    left = arena_report(world->arena)->bytes - world->end;
+	const bool      fits = bytes <= left && world->part_count < ARENA_PARTS_MAX;
+	struct kvs_span pieces[8];
+	uint32_t        count = 0, i;
+	const int       rc = arena_carve_bytes(world->arena, bytes, pieces, &count, NULL);
+
+	KVS_ASSERT_CMP(rc, ==, fits ? 0 : KVS_E_FULL);
+	KVS_ASSERT_CMP(count, <=, arena_piece_count(bytes));
+	world->part_count += fits;
+	for (i = 0; i < count; i++) {
+		KVS_ASSERT_CMP(offset_of(world, pieces[i].ptr), ==, world->end);
+		KVS_ASSERT_CMP(pieces[i].bytes, ==, pieces[i].room);
+		own(world, world->end, pieces[i].room);
+		world->end += pieces[i].room;
+		bytes -= pieces[i].room;
+	}
+	KVS_ASSERT(!fits || bytes == 0);
+	arena_audit(world->arena);
+}
+
 /*
  * Sizes over all magnitudes; together at most about a slice and a half, so that several parts fit.
  */
@@ -155,9 +179,11 @@ static void fit(struct world *world, struct prng *prng)
 		KVS_ASSERT(carve(world, block_bytes[i], block_count[i]) == 0);
 }
 
-enum { REOPEN, CARVE, FIT };
+enum { REOPEN, CARVE, CARVE_BYTES, FIT };
 
-static const struct prop_kind kinds[] = { { "REOPEN", 1 }, { "CARVE", 8 }, { "FIT", 2 } };
+static const struct prop_kind kinds[] = {
+	{ "REOPEN", 1 }, { "CARVE", 8 }, { "CARVE_BYTES", 5 }, { "FIT", 2 }
+};
 
 static void world_step(void *arg, const struct prop_op *op)
 {
@@ -173,7 +199,10 @@ static void world_step(void *arg, const struct prop_op *op)
 		fit(world, &prng);
 	} else {
 		draw_part(&prng, &block_bytes, &block_count);
-		carve(world, block_bytes, block_count);
+		if (op->kind == CARVE_BYTES)
+			carve_bytes(world, block_bytes * block_count);
+		else
+			carve(world, block_bytes, block_count);
 	}
 }
 

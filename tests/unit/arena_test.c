@@ -174,6 +174,57 @@ static void bad_sizes_are_refused(void **state)
 	arena_close(arena);
 }
 
+/* A slice and a half behind one block: the rest of its slice, and what follows. */
+static void raw_bytes_are_cut_where_slices_meet(void **state)
+{
+	const size_t      bytes = ARENA_SLICE_BYTES + ARENA_SLICE_BYTES / 2;
+	struct arena     *arena = open_lazy(bytes + MIB);
+	uint8_t *const    base = arena_slice(arena, 0).ptr;
+	struct kvs_span   pieces[4];
+	struct arena_part part;
+	struct kvs_error  err;
+	uint32_t          count = 0;
+
+	(void)state;
+	assert_int_equal(arena_carve(arena, 4096, 1, &part, &err), 0);
+	assert_int_equal(arena_carve_bytes(arena, bytes, pieces, &count, &err), 0);
+	assert_int_equal(count, 2);
+	assert_true(count <= arena_piece_count(bytes));
+	assert_ptr_equal(pieces[0].ptr, base + 8192);
+	assert_int_equal(pieces[0].bytes, ARENA_SLICE_BYTES - 8192);
+	assert_ptr_equal(pieces[1].ptr, base + ARENA_SLICE_BYTES);
+	assert_int_equal(pieces[1].room, bytes - pieces[0].room);
+	((uint8_t *)pieces[1].ptr)[pieces[1].bytes - 1] = 1;
+	/* What follows lies behind. */
+	assert_int_equal(arena_carve(arena, 4096, 1, &part, &err), 0);
+	assert_ptr_equal(arena_block(&part, 0).ptr, (uint8_t *)pieces[1].ptr + pieces[1].bytes);
+	arena_audit(arena);
+	arena_close(arena);
+}
+
+static void raw_bytes_that_are_odd_or_too_many_are_refused(void **state)
+{
+	static const size_t bad[] = { 0, 1, 4095, 4097, SIZE_MAX };
+	struct arena       *arena = open_lazy(2 * MIB);
+	const size_t        all = arena_report(arena)->bytes;
+	struct kvs_span     pieces[4];
+	struct kvs_error    err;
+	uint32_t            count = 99;
+	size_t              i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_COUNT(bad); i++)
+		assert_int_equal(arena_carve_bytes(arena, bad[i], pieces, &count, &err), KVS_E_INVALID);
+	assert_string_equal(err.message, "bytes: 18446744073709551615 is not a multiple of 4096");
+	assert_int_equal(arena_carve_bytes(arena, all + 4096, pieces, &count, &err), KVS_E_FULL);
+	assert_int_equal(strncmp(err.message, "bytes: 2101248 are more than ", 29), 0);
+	assert_int_equal(arena_carve_bytes(arena, SIZE_MAX - 4095, pieces, &count, &err), KVS_E_FULL);
+	assert_int_equal(count, 99);
+	assert_int_equal(arena_carve_bytes(arena, all, pieces, &count, &err), 0);
+	assert_int_equal(arena_carve_bytes(arena, 4096, pieces, &count, &err), KVS_E_FULL);
+	arena_close(arena);
+}
+
 static void absurd_arenas_are_refused(void **state)
 {
 	static const size_t absurd[] = { SIZE_MAX, SIZE_MAX / 2, (size_t)1 << 60 };
@@ -327,6 +378,8 @@ int main(void)
 		cmocka_unit_test(a_full_arena_refuses_and_stays),
 		cmocka_unit_test(parts_are_bounded),
 		cmocka_unit_test(bad_sizes_are_refused),
+		cmocka_unit_test(raw_bytes_are_cut_where_slices_meet),
+		cmocka_unit_test(raw_bytes_that_are_odd_or_too_many_are_refused),
 		cmocka_unit_test(absurd_arenas_are_refused),
 		cmocka_unit_test(payload_is_brought_in_and_trailers_are_not),
 		cmocka_unit_test(the_report_tells_the_truth),
