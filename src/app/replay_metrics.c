@@ -143,7 +143,7 @@ static int fill(struct metrics *metrics, const struct replay *replay, const stru
 	if (rc == 0)
 		rc = fill_reasons(metrics, figures, err);
 	if (rc == 0) {
-		rc = metrics_histogram(metrics, "kvstrata_restore_seconds",
+		rc = metrics_histogram(metrics, "kvstrata_restore_seconds", NULL,
 				       "Query to ready, of reads that brought something.", 1e-9,
 				       &replay->totals.restore_ns, err);
 	}

@@ -70,8 +70,9 @@ int metrics_value(struct metrics *metrics, enum metric_kind kind, const char *na
 		  const char *label, const char *help, double unit_scale,
 		  _Atomic uint64_t **ret_value, struct kvs_error *err);
 /* The same for the caller's histogram; shown as quantiles 0.5, 0.9, 0.99 with _sum and _count. */
-int metrics_histogram(struct metrics *metrics, const char *name, const char *help,
-		      double unit_scale, const struct histogram *histogram, struct kvs_error *err);
+int metrics_histogram(struct metrics *metrics, const char *name, const char *label,
+		      const char *help, double unit_scale, const struct histogram *histogram,
+		      struct kvs_error *err);
 
 /**
  * Write the Prometheus text (version 0.0.4) of all metrics, HELP and TYPE once a name, in order of

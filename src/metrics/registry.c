@@ -129,6 +129,23 @@ static int add(struct metrics *metrics, const struct metric *wanted, struct kvs_
 	return rc;
 }
 
+/* label may be NULL: none. */
+static int set_label(struct metric *metric, const char *label, struct kvs_error *err)
+{
+	const char *const end = label ? label_end(label) : NULL;
+
+	if (!label)
+		return 0;
+	if (!end || *end)
+		return err_set(err, KVS_E_INVALID, "label: '%s' is not one key=\"value\"", label);
+	if (strlen(label) >= sizeof(metric->label)) {
+		return err_set(err, KVS_E_INVALID, "label: '%s' is longer than %zu bytes", label,
+			       sizeof(metric->label) - 1);
+	}
+	memcpy(metric->label, label, strlen(label));
+	return 0;
+}
+
 int metrics_value(struct metrics *metrics, enum metric_kind kind, const char *name,
 		  const char *label, const char *help, double unit_scale,
 		  _Atomic uint64_t **ret_value, struct kvs_error *err)
@@ -139,30 +156,21 @@ int metrics_value(struct metrics *metrics, enum metric_kind kind, const char *na
 	int           rc;
 
 	KVS_ASSERT(kind != METRIC_HISTOGRAM);
-	if (label) {
-		const char *const end = label_end(label);
-
-		if (!end || *end) {
-			return err_set(err, KVS_E_INVALID, "label: '%s' is not one key=\"value\"",
-				       label);
-		}
-		if (strlen(label) >= sizeof(wanted.label)) {
-			return err_set(err, KVS_E_INVALID, "label: '%s' is longer than %zu bytes",
-				       label, sizeof(wanted.label) - 1);
-		}
-		memcpy(wanted.label, label, strlen(label));
-	}
-	rc = add(metrics, &wanted, err);
+	rc = set_label(&wanted, label, err);
+	if (rc == 0)
+		rc = add(metrics, &wanted, err);
 	if (rc == 0)
 		*ret_value = &metrics->metric[metrics->count - 1].value;
 	return rc;
 }
 
-int metrics_histogram(struct metrics *metrics, const char *name, const char *help,
-		      double unit_scale, const struct histogram *histogram, struct kvs_error *err)
+int metrics_histogram(struct metrics *metrics, const char *name, const char *label,
+		      const char *help, double unit_scale, const struct histogram *histogram,
+		      struct kvs_error *err)
 {
-	const struct metric wanted = { .name = name, .help = help, .unit_scale = unit_scale,
-				       .kind = METRIC_HISTOGRAM, .histogram = histogram };
+	struct metric wanted = { .name = name, .help = help, .unit_scale = unit_scale,
+				 .kind = METRIC_HISTOGRAM, .histogram = histogram };
+	const int     rc = set_label(&wanted, label, err);
 
-	return add(metrics, &wanted, err);
+	return rc < 0 ? rc : add(metrics, &wanted, err);
 }

@@ -166,7 +166,7 @@ static void a_histogram_is_a_summary(void **state)
 
 	(void)state;
 	assert_int_equal(
-		metrics_histogram(metrics, "kvstrata_wait_seconds", "h", 1e-3, &histogram, &err),
+		metrics_histogram(metrics, "kvstrata_wait_seconds", NULL, "h", 1e-3, &histogram, &err),
 		0);
 	read_back(metrics, &page);
 	assert_true(
@@ -182,6 +182,15 @@ static void a_histogram_is_a_summary(void **state)
 		    0.01);
 	assert_true(value_of(&page, "kvstrata_wait_seconds_sum{role=\"fused\"}") == 0.055);
 	assert_true(value_of(&page, "kvstrata_wait_seconds_count{role=\"fused\"}") == 10);
+	/* Another of the name has a label of its own, and a bad one is refused. */
+	assert_int_equal(metrics_histogram(metrics, "kvstrata_wait_seconds", "lane=\"1\"", "h", 1e-3,
+					   &histogram, &err),
+			 0);
+	assert_int_equal(metrics_histogram(metrics, "kvstrata_wait_seconds", "lane", "h", 1e-3, &histogram,
+					   &err),
+			 KVS_E_INVALID);
+	read_back(metrics, &page);
+	assert_true(value_of(&page, "kvstrata_wait_seconds_count{role=\"fused\",lane=\"1\"}") == 10);
 	metrics_close(metrics);
 }
 
