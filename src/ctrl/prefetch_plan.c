@@ -209,7 +209,7 @@ static bool make_room(struct prefetch_run *run, struct prefetch_tools *tools, ui
  */
 static void stage(struct prefetch_run *run, struct prefetch_tools *tools)
 {
-	uint32_t limit = run->ask->chunk_count, refused;
+	uint32_t limit = run->ask->chunk_count, tried = run->ask->key_count, refused;
 
 	for (;;) {
 		aim(run, tools, limit);
@@ -217,9 +217,14 @@ static void stage(struct prefetch_run *run, struct prefetch_tools *tools)
 		refused = reserve_rest(run, tools);
 		if (refused == run->ask->key_count)
 			return;
-		/* A window's keys come late: what was staged before them may lie behind. */
-		if (make_room(run, tools, refused))
+		/*
+		 * A window's keys come late: what was staged before them may lie behind.  Once a key: it may
+		 * be refused for another reason, as when its reader has no lock left or is gone.
+		 */
+		if (refused != tried && make_room(run, tools, refused)) {
+			tried = refused;
 			continue;
+		}
 		limit = refused / flat_keys(&run->ask->flat);
 		KVS_ASSERT_CMP(limit, <, run->boundary);
 		run->end = PREFETCH_HOST_FULL;
