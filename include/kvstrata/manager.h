@@ -204,7 +204,8 @@ struct kvs_prefetch_info {
  *
  * Shape   ask NULL: objects of object_bytes, one group that needs all, one reader, no deadline of
  *         its own.
- * Errors  KVS_E_INVALID, KVS_E_FULL (`prefetches` are not yet released), KVS_E_CLOSED, KVS_E_STALE.
+ * Errors  KVS_E_INVALID, KVS_E_CLOSED, KVS_E_STALE, KVS_E_FULL: `prefetches` are not yet released, or
+ *         were, and their I/O still runs.
  */
 KVS_PUBLIC int kvs_prefetch_submit(struct kvs *kvs, kvs_client client, const struct kvs_key *keys,
 				   uint32_t count, const struct kvs_ask *ask,
@@ -271,7 +272,8 @@ KVS_PUBLIC int kvs_touch(struct kvs *kvs, const struct kvs_key *keys, uint32_t c
 
 /*
  * Remove from Host; stores keep what they have.  Rows: KVS_E_MISSING, KVS_E_LOCKED.  With force
- * nobody finds it any more, and its bytes are free when its readers and operations are done.
+ * nobody finds it any more, and its bytes are free when its readers and operations are done; who
+ * still writes it loses the reservation at once, and must have stopped writing.
  */
 KVS_PUBLIC int kvs_remove(struct kvs *kvs, const struct kvs_key *keys, uint32_t count, bool force,
 			  int *ret_rc, struct kvs_error *err);
@@ -294,8 +296,8 @@ KVS_PUBLIC int kvs_flush(struct kvs *kvs, uint64_t timeout_ns);
 
 /*
  * Attach a store: errors as kvs_open()'s; KVS_E_FULL: KVS_ADAPTERS_MAX are.  Detach the one of that
- * number, which may then be another's: -ETIMEDOUT while its I/O runs, then call again; KVS_E_STALE:
- * it is none's.
+ * number, which may then be another's; what waits for it is not put any more.  -ETIMEDOUT while its
+ * I/O runs, then call again; KVS_E_STALE: it is none's.
  */
 KVS_PUBLIC int kvs_store_add(struct kvs *kvs, const char *spec, uint32_t *ret_number,
 			     struct kvs_error *err);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What belongs to the library as a whole: its version. */
+/* What belongs to the library as a whole: its version, and how public functions see arguments. */
 #include <kvstrata/kvstrata.h>
+
+#include "api/parts.h"
 
 #define TEXT(number) #number
 #define VERSION(major, minor, patch) TEXT(major) "." TEXT(minor) "." TEXT(patch)
@@ -8,4 +10,21 @@
 const char *kvs_version(void)
 {
 	return VERSION(KVS_VERSION_MAJOR, KVS_VERSION_MINOR, KVS_VERSION_PATCH);
+}
+
+int api_need(const void *pointer, const char *name, struct kvs_error *err)
+{
+	return pointer ? 0 : err_set(err, KVS_E_INVALID, "%s: NULL", name);
+}
+
+int api_count(uint32_t count, uint32_t most, struct kvs_error *err)
+{
+	if (count >= 1 && count <= most)
+		return 0;
+	return err_set(err, KVS_E_INVALID, "count: %u is out of range; use 1 to %u", count, most);
+}
+
+int api_explain(int rc, const char *subject, struct kvs_error *err)
+{
+	return rc < 0 ? err_set(err, rc, "%s: %s", subject, kvs_strerror(rc)) : rc;
 }
