@@ -62,5 +62,5 @@ help:
 	@echo "make check               the tests with LTO, clang, ASan and UBSan, TSan; a whole trace"
 	@echo "make soak SEEDS=10000    the simulators with many seeds; stops at the first failure"
 	@echo "make replay SEED=0x7     one simulation again, exactly"
-	@echo "make bench               measures simulate and replay and prints tables"
+	@echo "make bench               measures simulate, replay and door B and prints tables"
 	@echo "make clean               remove every build"

@@ -84,20 +84,26 @@ static uint32_t take(struct run *run)
 	return slot;
 }
 
-/* The key of the next object and a block for it. */
-static uint32_t next_slot(struct run *run)
+struct kvs_key bench_pass_key(uint64_t generation, uint64_t number)
 {
-	const uint32_t        slot = take(run);
-	struct kvs_key *const key = &run->window->slots[slot].key;
-	uint64_t              name = (run->pass->generation << 40) + run->next++;
-	uint32_t              i;
+	struct kvs_key key = { .offset = 0 };
+	uint64_t       name = (generation << 40) + number;
+	uint32_t       i;
 
-	*key = (struct kvs_key){ .offset = 0 };
-	for (i = 0; i < sizeof(key->hash); i++) {
+	for (i = 0; i < sizeof(key.hash); i++) {
 		if (i % sizeof(name) == 0)
 			name = mix64(name);
-		key->hash[i] = (uint8_t)(name >> (i % sizeof(name) * 8));
+		key.hash[i] = (uint8_t)(name >> (i % sizeof(name) * 8));
 	}
+	return key;
+}
+
+/* A block for the next object. */
+static uint32_t next_slot(struct run *run)
+{
+	const uint32_t slot = take(run);
+
+	run->window->slots[slot].key = bench_pass_key(run->pass->generation, run->next++);
 	return slot;
 }
 

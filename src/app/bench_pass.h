@@ -54,6 +54,9 @@ int  bench_store_open(const char *spec, struct bench_window *window, struct kvs_
 		      struct kvs_error *err);
 void bench_store_close(struct kvs_store *store, struct bench_window *window);
 
+/* The key of an object; another generation has other keys. */
+struct kvs_key bench_pass_key(uint64_t generation, uint64_t number);
+
 struct bench_pass {
 	struct kvs_store    *store;
 	struct bench_window *window;

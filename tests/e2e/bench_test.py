@@ -254,6 +254,52 @@ def store_refuses_what_it_cannot_measure():
     tap.contains(done.stderr, "are needed; use another, or a smaller --moved\n")
 
 
+CALLS = ["fill", "replace", "lock", "hit"]
+STORES = ["nil", "mem", "strata"]
+DOOR = ["bench", "manager", "--objects", "4096", "--moved", "4MiB", "--runs", "1"]
+
+
+@suite.test
+def manager_measures_for_machines():
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        rows = json.loads(command.succeeds(*DOOR, "--path", folder, "--bytes", "8KiB,64KiB", "--batch", 16,
+                                           "--json"))
+        tap.equal(list(pathlib.Path(folder).iterdir()), [])
+    tap.equal([row["call"] for row in rows], CALLS + ["prefetch"] * 6)
+    for row in rows[:4]:
+        tap.equal(set(row), {"call", "batch", "keys_per_s_core", "keys_per_s_core_all"})
+        # A thread's own time is part of the process's.
+        assert row["batch"] == 16 and 0 < row["keys_per_s_core_all"] <= 1.1 * row["keys_per_s_core"], row
+    tap.equal([(row["bytes"], row["store"]) for row in rows[4:]],
+              [(size, store) for size in (8192, 65536) for store in STORES])
+    for row in rows[4:]:
+        assert row["objects"] == max(128, (4 << 20) // row["bytes"]), row
+        assert all(row[name] > 0 for name in ("gb_s", "keys_per_s", "cpu_us_key")), row
+        tap.equal("ratio" in row, row["store"] == "strata")
+        if "ratio" in row:
+            tap.equal(round(row["gb_s"] / row["bench_store_gb_s"], 3), round(row["ratio"], 3))
+
+
+@suite.test
+def manager_measures_for_people():
+    text = command.succeeds(*DOOR, "--bytes=64KiB")
+    tap.contains(text, "door B, one thread, batches of 64, 4096 objects in Host; medians of 1 runs\n")
+    for line in ("  reserve and finish, filling ", "aim: above 12000000\n", "aim: above 6000000\n",
+                 "  lock and unlock ", "  prefetch of what Host has ", "  nil ", "  mem ", "  strata ",
+                 "aim: at least 0.9\n"):
+        tap.contains(text, line)
+
+
+@suite.test
+def manager_refuses_what_it_cannot_measure():
+    def refuses(sentence, *arguments):
+        command.refuses(2, f"kvstrata bench manager: {sentence}", "bench", "manager", *arguments)
+
+    refuses('--bytes: "5000" is not a multiple of 4 KiB up to 64 MiB', "--bytes", "64KiB,5000")
+    refuses('--batch: "0" is out of range; use 1 to 4096', "--batch", 0)
+    refuses('--path: "/nowhere": No such file or directory', "--path", "/nowhere")
+
+
 OPEN_FIGURES = {"open_cpu_s", "open_wall_s", "memory_bytes_per_object", "file_bytes"}
 
 
