@@ -111,9 +111,36 @@ def passwords_are_never_shown():
         path.write_text(content)
         done = command.run("config", "check", path)
         assert "Sekr3t" not in done.stdout + done.stderr, done
+        path.write_text(json.dumps({"stores": ["mem:64MiB", *json.loads(content).values()]}))
+        done = command.run("config", "check", "manager", path)
+        assert done.returncode == 0 and "Sekr3t" not in done.stdout + done.stderr, done
     for arguments in ((spec,), ("replay", "--store", spec), ("replay", spec)):
         done = command.run(*arguments)
         assert done.returncode and "Sekr3t" not in done.stdout + done.stderr, done
+
+
+@suite.test
+def config_check_knows_the_file_of_the_manager():
+    def check(content):
+        name, (*words, path) = checks(content)
+        return name, (*words, "manager", path)
+
+    _, arguments = check('{"host_bytes": "2GiB", "stores": ["mem:1GiB", "nil"], "read_ttl_ns": "90s"}')
+    text = command.succeeds(*arguments)
+    for line in ("host_bytes = 2GiB (file)", "stores = mem:1GiB,nil (file)", "read_ttl_ns = 90s (file)",
+                 "prefetches = 64 (default)", "close_timeout_ns = 5s (default)"):
+        assert re.search("^" + re.sub(r" ", " +", re.escape(line).replace("\\ ", " ")) + "$", text,
+                         re.MULTILINE), (line, text)
+    for content, sentence in {
+            '{"host_byte": 4096}': "host_byte: unknown key; did you mean host_bytes?",
+            '{"prefetch_keys": 70000}': "prefetch_keys: 70000 is out of range; use 1 to 65536",
+            '{"low": 0.99}': "low: 0.99 is more than high, 0.95",
+            '{"object_bytes": "2GiB"}': "object_bytes: \"2GiB\" is out of range; use 4KiB to 1048572KiB",
+    }.items():
+        name, arguments = check(content)
+        command.refuses(2, f"kvstrata config: {name}: {sentence}", *arguments)
+    command.refuses(2, "kvstrata config: needs two arguments; use kvstrata config check [manager] FILE",
+                    "config", "check", "replay", "x.json")
 
 
 @suite.test
@@ -143,7 +170,7 @@ def config_check_survives_any_prefix_of_a_file():
 
 @suite.test
 def config_needs_check_and_a_file():
-    sentence = "kvstrata config: needs two arguments; use kvstrata config check FILE"
+    sentence = "kvstrata config: needs two arguments; use kvstrata config check [manager] FILE"
     command.refuses(2, sentence, "config")
     command.refuses(2, sentence, "config", "check")
     command.refuses(2, sentence, "config", "chekc", "x.json")
