@@ -41,13 +41,13 @@ extern "C" {
 
 /*
  * Behind each field its default, which KVS_OPTIONS_INIT sets.  A configuration file has the same
- * names; sizes there are "4GiB", durations "250ms", stores a list.
+ * names; sizes there are "4GiB", durations "250ms" or "never" (KVS_FOREVER), stores a list.
  */
 struct kvs_options {
 	size_t      struct_size;
 	uint64_t    host_bytes;              /* of Host memory for objects, their trailers included; 1 GiB */
-	uint64_t    object_bytes;            /* the largest object; a multiple of 4 KiB; 16 MiB */
-	uint32_t    objects;                 /* at most so many in Host; 0: one for each 32 KiB of it */
+	uint64_t    object_bytes;            /* the largest; some stores take as much for each; 16 MiB */
+	uint32_t    objects;                 /* in Host, staged ones too; 0: one for each 32 KiB of it */
 	uint32_t    clients;                 /* open at once; 64 */
 	const char *host_policy;             /* which object goes first; "lru" */
 	double      high, low;               /* watermarks of Host, as parts of it; 0.95, 0.90 */

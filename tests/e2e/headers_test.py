@@ -52,6 +52,16 @@ def headers_are_cplusplus():
 
 
 @suite.test
+def options_begin_with_their_defaults_in_both_languages():
+    text = ("#include <kvstrata/kvstrata.h>\nstruct kvs_options f(void);\nstruct kvs_options f(void)\n"
+            "{\n\tstruct kvs_options options = KVS_OPTIONS_INIT;\n\treturn options;\n}\n")
+    for language in (("c", "-std=c99"), ("c++", "-std=c++11")):
+        done = subprocess.run([*COMPILER, "-x", *language, *STRICT, "-fsyntax-only", "-"], input=text,
+                              text=True, capture_output=True, check=False)
+        tap.equal((language, done.returncode, done.stderr), (language, 0, ""))
+
+
+@suite.test
 def a_program_links_against_the_library():
     if os.environ["KVSTRATA_SANITIZE"] != "none":
         raise tap.Skip("a sanitized library needs a sanitized program")
