@@ -20,8 +20,7 @@ static void audit_claims(const struct shard *shard, uint32_t slot, struct sums *
 	uint32_t                   locks = 0;
 	uint32_t                   claim;
 
-	for (claim = record->claim; claim != SLOT_NONE;
-	     claim = shard->claims.claims[claim].next) {
+	for (claim = record->claim; claim != SLOT_NONE; claim = shard->claims.claims[claim].next) {
 		KVS_ASSERT_CMP(shard->claims.claims[claim].record, ==, slot);
 		KVS_ASSERT_CMP(shard->claims.claims[claim].count, >, 0);
 		KVS_ASSERT_CMP(shard->claims.claims[claim].count, <=, HOST_LOCKS_MAX);
@@ -143,6 +142,11 @@ static void audit_sums(const struct shard *shard, const struct sums *sums)
 	KVS_ASSERT_CMP(shard->map.count, ==, sums->mapped);
 }
 
+static uint64_t charge_of(const struct record *record)
+{
+	return (uint64_t)pages_of(record->bytes) << SPACE_PAGE_BITS;
+}
+
 void shard_audit(struct shard *shard, uint64_t *pages, uint64_t *bytes)
 {
 	struct sums sums = { 0 };
@@ -159,7 +163,7 @@ void shard_audit(struct shard *shard, uint64_t *pages, uint64_t *bytes)
 		audit_record(shard, slot, &sums);
 		*pages += pages_of(record->bytes);
 		if (bytes)
-			bytes[record->tenant] += (uint64_t)pages_of(record->bytes) << SPACE_PAGE_BITS;
+			bytes[record->tenant] += charge_of(record);
 	}
 	for (slot = shard->free; slot != SLOT_NONE; slot = shard->records[slot].next)
 		free_count++;

@@ -11,7 +11,8 @@ int claims_open(struct claims *claims, uint32_t capacity, uint32_t client_max)
 {
 	uint32_t i;
 
-	*claims = (struct claims){ .capacity = capacity, .client_max = client_max,
+	*claims = (struct claims){ .capacity = capacity,
+				   .client_max = client_max,
 				   .free = SLOT_NONE };
 	claims->claims = malloc(capacity * sizeof(*claims->claims));
 	claims->client_links = malloc(capacity * sizeof(*claims->client_links));
@@ -65,8 +66,9 @@ uint32_t claims_add(struct claims *claims, uint32_t *first, uint32_t record, uin
 
 	if (slot == SLOT_NONE)
 		return SLOT_NONE;
-	claims->claims[slot] = (struct claim){ .expiry_ns = HOST_FOREVER, .client = client,
-					       .record = record, .next = *first };
+	claims->claims[slot] = (struct claim){
+		.expiry_ns = HOST_FOREVER, .client = client, .record = record, .next = *first
+	};
 	*first = slot;
 	list_push_tail(&claims->of_client[client], claims->client_links, slot);
 	claims->count++;

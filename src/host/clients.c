@@ -47,8 +47,10 @@ bool clients_retire(struct clients *clients, uint64_t id)
 
 	os_mutex_lock(&clients->mutex);
 	was = clients_is(clients, id);
-	if (was)
-		atomic_store_explicit(&clients->entries[client_slot(id)].id, 0, memory_order_relaxed);
+	if (was) {
+		atomic_store_explicit(&clients->entries[client_slot(id)].id, 0,
+				      memory_order_relaxed);
+	}
 	os_mutex_unlock(&clients->mutex);
 	return was;
 }

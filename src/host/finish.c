@@ -3,7 +3,14 @@
 #include "base/err.h"
 #include "host/life.h"
 #include "host/lock.h"
-#include "host/reserve.h"
+#include "host/write.h"
+
+struct finish {
+	struct write     write;
+	host_client      reader; /* of host_finish_locked(), and so are locks and spans */
+	uint32_t         locks;
+	struct kvs_span *spans;
+};
 
 /* What a writer finds under a key. */
 struct found {
@@ -12,16 +19,17 @@ struct found {
 };
 
 /* 0, or what a row says that has nothing to finish; what expired is dropped. */
-static int find(struct visit *visit, const struct write *call, const struct group *group, uint32_t i,
-		struct found *ret_found)
+static int find(struct visit *visit, const struct finish *call, const struct group *group,
+		uint32_t i, struct found *ret_found)
 {
 	const struct shard *const shard = visit->shard;
 	const uint32_t first = life_find(shard, group_hash(group, i), group_key(group, i));
 	uint32_t       own;
 
-	if (!clients_is(&visit->host->clients, call->writer.client))
+	if (!clients_is(&visit->host->clients, call->write.writer.client))
 		return KVS_E_CLOSED;
-	own = life_staged(shard, first, client_slot(call->writer.client), call->writer.tag);
+	own = life_staged(shard, first, client_slot(call->write.writer.client),
+			  call->write.writer.tag);
 	if (own == SLOT_NONE) {
 		return first != SLOT_NONE && shard->records[first].state == RECORD_RESIDENT
 			       ? KVS_E_STALE
@@ -53,7 +61,7 @@ static int drop_late(struct visit *visit, const struct found *found)
 static void publish(struct visit *visit, const struct found *found, bool is_load)
 {
 	const struct record *const record = &visit->shard->records[found->own];
-	const bool loaded = is_load || (record->flags & RECORD_TEMPORARY);
+	const bool                 loaded = is_load || (record->flags & RECORD_TEMPORARY);
 
 	life_publish(visit, found->own, found->first);
 	visit_count(visit, HOST_FINISHED);
@@ -62,7 +70,7 @@ static void publish(struct visit *visit, const struct found *found, bool is_load
 
 /* --- finish ----------------------------------------------------------------------------------- */
 
-static int finish_row(struct visit *visit, const struct write *call, const struct group *group,
+static int finish_row(struct visit *visit, const struct finish *call, const struct group *group,
 		      uint32_t i)
 {
 	struct found found;
@@ -79,19 +87,19 @@ static int finish_row(struct visit *visit, const struct write *call, const struc
 /* What of it has expired is for its rows to say, before it is dropped. */
 static void serve_finish(struct visit *visit, const struct group *group, void *arg)
 {
-	const struct write *const call = arg;
-	uint32_t                  i;
+	const struct finish *const call = arg;
+	uint32_t                   i;
 
 	(void)lock_expire_locks(visit);
 	for (i = 0; i < group->count; i++)
-		call->rc[group_row(group, i)] = finish_row(visit, call, group, i);
+		call->write.rc[group_row(group, i)] = finish_row(visit, call, group, i);
 	(void)lock_expire_writes(visit);
 }
 
 int host_finish(struct host *host, struct host_writer writer, const struct kvs_key *keys,
 		uint32_t count, uint64_t now_ns, int *ret_rc)
 {
-	struct write call = { .host = host, .writer = writer, .rc = ret_rc };
+	struct finish call = { .write = { writer, ret_rc } };
 
 	if (count > HOST_KEYS_MAX)
 		return KVS_E_INVALID;
@@ -111,7 +119,7 @@ static void leave_unlocked(struct visit *visit, uint32_t slot)
 }
 
 /* What the row will lock: the twin that was there first, or what the writer staged. */
-static uint32_t locked_of(struct visit *visit, const struct write *call, struct found *found)
+static uint32_t locked_of(struct visit *visit, const struct finish *call, struct found *found)
 {
 	const struct record *const own = &visit->shard->records[found->own];
 
@@ -136,7 +144,7 @@ static void settle(struct visit *visit, const struct found *found, uint32_t slot
 		visit_note(visit, HOST_LOCKED, key);
 }
 
-static int finish_found(struct visit *visit, const struct write *call, struct found *found,
+static int finish_found(struct visit *visit, const struct finish *call, struct found *found,
 			struct kvs_span *ret_span)
 {
 	const uint32_t slot = locked_of(visit, call, found);
@@ -156,7 +164,7 @@ static int finish_found(struct visit *visit, const struct write *call, struct fo
 	return 0;
 }
 
-static int finish_locked_row(struct visit *visit, const struct write *call,
+static int finish_locked_row(struct visit *visit, const struct finish *call,
 			     const struct group *group, uint32_t i)
 {
 	struct kvs_span *const span = &call->spans[group_row(group, i)];
@@ -175,12 +183,12 @@ static int finish_locked_row(struct visit *visit, const struct write *call,
 
 static void serve_finish_locked(struct visit *visit, const struct group *group, void *arg)
 {
-	const struct write *const call = arg;
-	uint32_t                  i;
+	const struct finish *const call = arg;
+	uint32_t                   i;
 
 	(void)lock_expire_locks(visit);
 	for (i = 0; i < group->count; i++)
-		call->rc[group_row(group, i)] = finish_locked_row(visit, call, group, i);
+		call->write.rc[group_row(group, i)] = finish_locked_row(visit, call, group, i);
 	(void)lock_expire_writes(visit);
 }
 
@@ -188,8 +196,10 @@ int host_finish_locked(struct host *host, struct host_writer writer, host_client
 		       uint32_t lock_count, const struct kvs_key *keys, uint32_t count,
 		       uint64_t now_ns, struct kvs_span *ret_spans, int *ret_rc)
 {
-	struct write call = { .host = host, .writer = writer, .reader = reader,
-			      .locks = lock_count, .spans = ret_spans, .rc = ret_rc };
+	struct finish call = { .write = { writer, ret_rc },
+			       .reader = reader,
+			       .locks = lock_count,
+			       .spans = ret_spans };
 
 	if (count > HOST_KEYS_MAX || lock_count > HOST_LOCKS_MAX)
 		return KVS_E_INVALID;
@@ -231,7 +241,7 @@ static void serve_discard(struct visit *visit, const struct group *group, void *
 		call->rc[group_row(group, i)] = discard_row(visit, call, group, i);
 }
 
-void reserve_undo(struct visit *visit, const struct group *group, void *arg)
+void write_undo(struct visit *visit, const struct group *group, void *arg)
 {
 	const struct write *const call = arg;
 	uint32_t                  i;
@@ -245,7 +255,7 @@ void reserve_undo(struct visit *visit, const struct group *group, void *arg)
 int host_discard(struct host *host, struct host_writer writer, const struct kvs_key *keys,
 		 uint32_t count, int *ret_rc)
 {
-	struct write call = { .host = host, .writer = writer, .rc = ret_rc };
+	struct write call = { writer, ret_rc };
 
 	if (count > HOST_KEYS_MAX)
 		return KVS_E_INVALID;

@@ -30,9 +30,9 @@
  * Batches   are atomic a key, not as a whole.  Keys of a batch are served in any order; a key that
  *           a batch names twice is two requests.
  * Listeners hear of a batch after it, outside all locks, in one call an event; what a batch of more
- *           than 512 keys has to tell may need several.  Each key of a notice carries the number that
- *           was drawn under the lock of the key's shard: by these numbers changes of one key have
- *           one order, in which the calls of several threads may not come.
+ *           than 512 keys has to tell may need several.  Each key of a notice carries the number
+ *           that was drawn under the lock of the key's shard: by these numbers changes of one key
+ *           have one order, in which the calls of several threads may not come.
  * Limits    everything in host_options; HOST_KEYS_MAX keys a batch.  Nothing allocates after open,
  *           which brings in all memory of the tables.
  * Threads   Any, but open and close.  A shard has one mutex; at most one shard's is held, and then
@@ -91,8 +91,8 @@ struct host_options {
 	const struct kvs_span *fields; /* the memory, each on a page and of whole pages; copied */
 	uint32_t               field_count;
 	/*
-	 * Objects, staged and doomed ones included, and pairs of a client and an object it has locked.
-	 * Each shard has its part of both, and a little more because keys spread unevenly.
+	 * Objects, staged and doomed ones included, and pairs of a client and an object it has
+	 * locked. Each shard has its part of both, and a little more because keys spread unevenly.
 	 */
 	uint32_t               object_max;
 	uint32_t               lock_max;
@@ -214,8 +214,8 @@ int host_reserve(struct host *host, struct host_writer writer, const struct kvs_
 
 /*
  * Publish what the writer staged.  A row: 0, also where another writer was first; KVS_E_MISSING:
- * neither resident nor staged by this writer; KVS_E_STALE: resident, but this writer stages nothing;
- * or its reservation expired, or the key is doomed, and what it staged is dropped.
+ * neither resident nor staged by this writer; KVS_E_STALE: resident, but this writer stages
+ * nothing; or its reservation expired, or the key is doomed, and what it staged is dropped.
  */
 int host_finish(struct host *host, struct host_writer writer, const struct kvs_key *keys,
 		uint32_t count, uint64_t now_ns, int *ret_rc);
@@ -223,8 +223,8 @@ int host_finish(struct host *host, struct host_writer writer, const struct kvs_k
 /*
  * The same and lock_count locks for `reader` in one step, so that nothing comes between: told as
  * HOST_LOADED.  A twin that was there first is locked, and its span returned, instead: told as
- * HOST_LOCKED.  lock_count 0 publishes unlocked and returns no span; a temporary object is then gone
- * at once.  Also KVS_E_FULL: no lock left; the row stays staged.
+ * HOST_LOCKED.  lock_count 0 publishes unlocked and returns no span; a temporary object is then
+ * gone at once.  Also KVS_E_FULL: no lock left; the row stays staged.
  */
 int host_finish_locked(struct host *host, struct host_writer writer, host_client reader,
 		       uint32_t lock_count, const struct kvs_key *keys, uint32_t count,

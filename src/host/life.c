@@ -139,7 +139,8 @@ uint32_t life_staged(const struct shard *shard, uint32_t first, uint32_t client,
 	for (slot = first; slot != SLOT_NONE; slot = record_at(shard, slot)->next) {
 		const struct record *const record = record_at(shard, slot);
 
-		if (record->state == RECORD_STAGED && record->client == client && record->tag == tag)
+		if (record->state == RECORD_STAGED && record->client == client &&
+		    record->tag == tag)
 			break;
 	}
 	return slot;
@@ -234,7 +235,6 @@ void life_place(struct visit *visit, uint32_t slot, uint32_t place)
 	KVS_ASSERT_CMP(record_at(visit->shard, slot)->place, ==, SPACE_NONE);
 	record_at(visit->shard, slot)->place = place;
 }
-
 
 void life_drop(struct visit *visit, uint32_t slot)
 {

@@ -15,7 +15,8 @@
 #include "host/visit.h"
 
 /* The first record of a key: the resident or doomed one, else one that is staged; SLOT_NONE. */
-static inline uint32_t life_find(const struct shard *shard, uint64_t hash, const struct kvs_key *key)
+static inline uint32_t life_find(const struct shard *shard, uint64_t hash,
+				 const struct kvs_key *key)
 {
 	return map_find(&shard->map, hash, key);
 }
@@ -26,7 +27,8 @@ static inline uint32_t life_resident(const struct shard *shard, uint64_t hash,
 {
 	const uint32_t slot = life_find(shard, hash, key);
 
-	return slot != SLOT_NONE && shard->records[slot].state == RECORD_RESIDENT ? slot : SLOT_NONE;
+	return slot != SLOT_NONE && shard->records[slot].state == RECORD_RESIDENT ? slot
+										  : SLOT_NONE;
 }
 
 /*

@@ -13,8 +13,8 @@ static int check_range(const char *field, uint64_t value, uint64_t least, uint64
 {
 	if (value >= least && value <= most)
 		return 0;
-	return err_set(err, KVS_E_INVALID, "%s: %" PRIu64 "; use %" PRIu64 " to %" PRIu64, field, value,
-		       least, most);
+	return err_set(err, KVS_E_INVALID, "%s: %" PRIu64 "; use %" PRIu64 " to %" PRIu64, field,
+		       value, least, most);
 }
 
 static int check_field(const struct host_options *options, uint32_t i, struct kvs_error *err)
@@ -23,10 +23,11 @@ static int check_field(const struct host_options *options, uint32_t i, struct kv
 	const uint64_t               most = (uint64_t)SPACE_FIELD_PAGES << SPACE_PAGE_BITS;
 
 	if (!field->ptr || (uintptr_t)field->ptr & PAGE_MASK) {
-		return err_set(err, KVS_E_INVALID, "fields[%u].ptr: %p; it must be on a page of 4 KiB",
-			       i, field->ptr);
+		return err_set(err, KVS_E_INVALID,
+			       "fields[%u].ptr: %p; it must be on a page of 4 KiB", i, field->ptr);
 	}
-	if (field->bytes & PAGE_MASK || field->bytes < 2 * SPACE_PAGE_BYTES || field->bytes > most) {
+	if (field->bytes & PAGE_MASK || field->bytes < 2 * SPACE_PAGE_BYTES ||
+	    field->bytes > most) {
 		return err_set(err, KVS_E_INVALID,
 			       "fields[%u].bytes: %zu; use a multiple of 4 KiB, 8 KiB to 1 GiB", i,
 			       field->bytes);
@@ -43,8 +44,11 @@ static int check_apart(const struct host_options *options, uint32_t i, struct kv
 	for (j = 0; j < i; j++) {
 		const uint8_t *const other = options->fields[j].ptr;
 
-		if (base < other + options->fields[j].bytes && other < base + options->fields[i].bytes)
-			return err_set(err, KVS_E_INVALID, "fields[%u]: it overlaps fields[%u]", i, j);
+		if (base < other + options->fields[j].bytes &&
+		    other < base + options->fields[i].bytes) {
+			return err_set(err, KVS_E_INVALID, "fields[%u]: it overlaps fields[%u]", i,
+				       j);
+		}
 	}
 	return 0;
 }
@@ -126,7 +130,8 @@ int options_check(const struct host_options *options, struct kvs_error *err)
 		return KVS_E_INVALID;
 	if (options->quota_bytes > 0 && !options->isolate) {
 		return err_set(err, KVS_E_INVALID,
-			       "quota_bytes: %" PRIu64 " without isolate; quotas need tenants apart",
+			       "quota_bytes: %" PRIu64
+			       " without isolate; quotas need tenants apart",
 			       options->quota_bytes);
 	}
 	return 0;

@@ -35,7 +35,8 @@ static void serve_pin(struct visit *visit, const struct group *group, void *arg)
 		if (slot == SLOT_NONE)
 			continue;
 		pin_one(visit, slot);
-		call->pins[row] = (struct host_pin){ (uint32_t)(shard - visit->host->shards), slot };
+		call->pins[row] = (struct host_pin){ (uint32_t)(shard - visit->host->shards),
+						     slot };
 		call->spans[row] = span_of(visit->host, &shard->records[slot]);
 	}
 }

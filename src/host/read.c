@@ -74,9 +74,10 @@ int host_lock(struct host *host, host_client client, uint32_t lock_count,
 	      const struct kvs_key *keys, uint32_t count, uint64_t now_ns,
 	      struct kvs_span *ret_spans, int *ret_rc)
 {
-	struct read call = { .client = client, .locks = lock_count, .spans = ret_spans,
-			     .rc = ret_rc };
-	const int   rc = refuse(host, &call, count);
+	struct read call = {
+		.client = client, .locks = lock_count, .spans = ret_spans, .rc = ret_rc
+	};
+	const int rc = refuse(host, &call, count);
 
 	if (rc == 0)
 		rows_run(host, keys, count, now_ns, serve_lock, &call);
@@ -185,8 +186,7 @@ static void serve_lookup(struct visit *visit, const struct group *group, void *a
 	}
 }
 
-int host_lookup(struct host *host, const struct kvs_key *keys, uint32_t count,
-		uint64_t *ret_words)
+int host_lookup(struct host *host, const struct kvs_key *keys, uint32_t count, uint64_t *ret_words)
 {
 	struct read call = { .words = ret_words };
 	size_t      i;

@@ -1,38 +1,70 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the calls of a writer have in common. */
+/* A reservation on its way, and what its short and its long way have in common. */
 #ifndef HOST_RESERVE_H
 #define HOST_RESERVE_H
 
+#include "host/life.h"
+#include "host/purse.h"
 #include "host/rows.h"
+#include "host/write.h"
 
-#define PURSE_MAX 64u
+/* Of a row that is still to be served. */
+#define ROW_WAITS 1
+
+struct reserve {
+	struct host     *host;
+	struct write     write;
+	unsigned         flags;
+	const uint64_t  *bytes;
+	struct kvs_span *spans;
+	uint64_t         now_ns;
+	struct purse     purse;
+	uint32_t         left;   /* rows that may still want a place */
+	uint32_t         budget; /* objects that the visit may still evict */
+};
+
+/* One row on its way to a record. */
+struct attempt {
+	const struct kvs_key *key;
+	uint64_t              hash;
+	uint32_t              row;
+	uint32_t              pages;
+	uint32_t              tenant;
+	uint32_t              slot;
+};
+
+static inline uint64_t reserve_bytes(const struct attempt *attempt)
+{
+	return (uint64_t)attempt->pages << SPACE_PAGE_BITS;
+}
+
+/* KVS_E_EXISTS or KVS_E_BUSY, else 0; first is that of the key. */
+int reserve_may(const struct visit *visit, const struct reserve *call, uint32_t first);
+
+/* What all records of a visit have in common. */
+struct life_start reserve_start(const struct visit *visit, const struct reserve *call);
+
+/* The place of the object of a tenant (TENANT_NONE: any) that goes for the sake of the call. */
+bool reserve_victim(struct visit *visit, struct reserve *call, uint32_t tenant,
+		    struct freed *ret_freed);
+
+/* A record, at the cost of an object of its shard when none is left. */
+bool reserve_begin(struct visit *visit, struct reserve *call, struct attempt *attempt,
+		   uint32_t first, struct life_start *start);
+
+/* With its place the row is done. */
+void reserve_end(struct visit *visit, struct reserve *call, uint32_t row, uint32_t slot,
+		 uint32_t place);
 
 /*
- * Places of one size that a call took ahead, so that a batch asks the space a few times only; what
- * it does not need goes back at its end.
+ * Of its tenant, which gives up its own objects in this shard when it is at its quota; false: not
+ * enough.
  */
-struct purse {
-	uint32_t pages;
-	uint32_t count;
-	uint32_t places[PURSE_MAX];
-};
+bool reserve_charge(struct visit *visit, struct reserve *call, struct attempt *attempt);
+void reserve_refund(struct host *host, const struct attempt *attempt);
 
-struct write {
-	struct host       *host;
-	struct host_writer writer;
-	unsigned           flags;   /* of host_reserve() */
-	const uint64_t    *bytes;   /* of host_reserve() */
-	host_client        reader;  /* of host_finish_locked() */
-	uint32_t           locks;   /* of host_finish_locked() */
-	struct kvs_span   *spans;   /* of both */
-	int               *rc;
-	struct purse       purse;
-	uint32_t           left;    /* rows that may still want a place */
-	uint32_t           budget;  /* objects that the visit may still evict */
-	uint64_t           now_ns;
-};
-
-/* Rows with rc 0 only: drop what the writer stages. */
-void reserve_undo(struct visit *visit, const struct group *group, void *call);
+/* The rows that still wait. */
+void reserve_far(struct reserve *call, const struct kvs_key *keys, uint32_t count,
+		 struct notices *notices);
 
 #endif

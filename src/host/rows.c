@@ -58,8 +58,7 @@ static void serve_load(struct host *host, const struct load *load, struct group 
 		group->count = load->ends[shard] - begin;
 		if (group->count == 0)
 			continue;
-		if (notices->count + 2 * group->count + VISIT_ASIDE_MAX > NOTICES_MAX)
-			notices_tell(notices, host->listeners, host->listener_count);
+		visit_make_room(host, notices, 2 * group->count + VISIT_ASIDE_MAX);
 		visit_begin(&visit, host, shard, now_ns, notices);
 		for (i = 0; i < group->count; i++)
 			map_prefetch_key(&visit.shard->map, group_hash(group, i));

@@ -8,8 +8,9 @@
 #include "base/bits.h"
 #include "base/err.h"
 
-#define RUN_FREE  (1u << 31)
-#define CLASS_BITS 4 /* 16 classes a doubling: a run is at most a sixteenth longer than its class says */
+#define RUN_FREE (1u << 31)
+#define CLASS_BITS \
+	4 /* 16 classes a doubling: a run is at most a sixteenth longer than its class says */
 
 static_assert(SPACE_FIELD_PAGES < RUN_FREE, "a run's length leaves room for its mark");
 
@@ -121,14 +122,15 @@ uint32_t host_space_take(struct host_space *space, uint32_t pages, uint32_t coun
 			 uint32_t *ret_places)
 {
 	uint32_t taken = 0;
-	size_t   class;
+	size_t class;
 
 	KVS_ASSERT_CMP(pages, >=, 2);
 	while (taken < count && pages <= space->place_pages_max) {
 		class = bits_next_set(space->classes, class_fit(pages), SPACE_CLASSES);
 		if (class == SPACE_CLASSES)
 			break;
-		taken += carve(space, space->heads[class], pages, count - taken, ret_places + taken);
+		taken += carve(space, space->heads[class], pages, count - taken,
+			       ret_places + taken);
 	}
 	return taken;
 }
@@ -190,8 +192,8 @@ static void open_field(struct host_space *space, uint32_t number, const struct k
 {
 	const uint32_t page_count = (uint32_t)(span->bytes >> SPACE_PAGE_BITS);
 
-	space->fields[number] = (struct space_field){ .base = span->ptr, .pages = pages,
-						      .page_count = page_count };
+	space->fields[number] =
+		(struct space_field){ .base = span->ptr, .pages = pages, .page_count = page_count };
 	put_free(space, number << SPACE_FIELD_BITS, page_count);
 	space->page_count += page_count;
 	if (page_count > space->place_pages_max)

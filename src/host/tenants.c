@@ -44,8 +44,8 @@ static uint32_t take_number(struct tenants *tenants)
 		return tenants->known++;
 	number = find_idle(tenants);
 	if (number != TENANT_NONE) {
-		map_remove(&tenants->map,
-			   map_hash(&tenants->map, &tenants->tenants[number].space), number);
+		map_remove(&tenants->map, map_hash(&tenants->map, &tenants->tenants[number].space),
+			   number);
 	}
 	return number;
 }
@@ -79,9 +79,8 @@ bool tenants_charge_more(struct tenants *tenants, uint32_t number, uint64_t byte
 	do {
 		if (quota != 0 && (bytes > quota || now > quota - bytes))
 			return false;
-	} while (!atomic_compare_exchange_weak_explicit(&tenant->bytes, &now, now + bytes,
-							memory_order_relaxed,
-							memory_order_relaxed));
+	} while (!atomic_compare_exchange_weak_explicit(
+		&tenant->bytes, &now, now + bytes, memory_order_relaxed, memory_order_relaxed));
 	return true;
 }
 

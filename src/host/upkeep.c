@@ -107,11 +107,12 @@ static bool exceeds_quota(const struct host *host, uint32_t tenant, uint64_t goi
 uint32_t host_relieve(struct host *host, uint64_t now_ns, uint32_t object_max)
 {
 	struct notices     notices;
-	const struct turns turns = {
-		.host = host, .notices = &notices, .now_ns = now_ns,
-		.first = atomic_fetch_add_explicit(&host->hand, 1, memory_order_relaxed)
-	};
-	uint32_t gone = 0;
+	const struct turns turns = { .host = host,
+				     .notices = &notices,
+				     .now_ns = now_ns,
+				     .first = atomic_fetch_add_explicit(&host->hand, 1,
+									memory_order_relaxed) };
+	uint32_t           gone = 0;
 
 	host_expire(host, now_ns);
 	notices_init(&notices);

@@ -195,8 +195,7 @@ static uint32_t take_turn(const struct turns *turns, uint32_t shard, uint32_t te
 	uint32_t           gone;
 
 	KVS_ASSERT_CMP(object_max, <=, VISIT_FREED_MAX);
-	if (turns->notices->count + object_max + VISIT_ASIDE_MAX > NOTICES_MAX)
-		notices_tell(turns->notices, host->listeners, host->listener_count);
+	visit_make_room(host, turns->notices, object_max + VISIT_ASIDE_MAX);
 	visit_begin(&visit, host, shard & (host->shard_count - 1), turns->now_ns, turns->notices);
 	(void)lock_expire(&visit);
 	visit_give(&visit);
@@ -263,8 +262,8 @@ uint32_t victims_make_place(const struct turns *turns, uint32_t pages)
 	return space_of_host_search(host, pages);
 }
 
-int victims_make_quota(const struct turns *turns, const struct kvs_namespace *space,
-		       uint64_t bytes, uint32_t *ret_tenant)
+int victims_make_quota(const struct turns *turns, const struct kvs_namespace *space, uint64_t bytes,
+		       uint32_t *ret_tenant)
 {
 	struct tenants *const tenants = &turns->host->tenants;
 	uint32_t              barren = 0, shard, gone;

@@ -40,8 +40,8 @@ uint64_t victims_reach(const struct turns *turns);
 uint32_t victims_make_place(const struct turns *turns, uint32_t pages);
 
 /* As tenants_charge(), and what has to go is the tenant's own. */
-int victims_make_quota(const struct turns *turns, const struct kvs_namespace *space,
-		       uint64_t bytes, uint32_t *ret_tenant);
+int victims_make_quota(const struct turns *turns, const struct kvs_namespace *space, uint64_t bytes,
+		       uint32_t *ret_tenant);
 
 /*
  * Evict up to object_max objects of a tenant (TENANT_NONE: any), while `more` says so; how many.

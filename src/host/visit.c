@@ -3,6 +3,13 @@
 
 #include "base/err.h"
 
+void visit_make_room(struct host *host, struct notices *notices, uint32_t more)
+{
+	KVS_ASSERT_CMP(more, <=, NOTICES_MAX);
+	if (notices->count + more > NOTICES_MAX)
+		notices_tell(notices, host->listeners, host->listener_count);
+}
+
 void visit_begin(struct visit *visit, struct host *host, uint32_t shard, uint64_t now_ns,
 		 struct notices *notices)
 {

@@ -30,11 +30,14 @@ struct visit {
 	struct host    *host;
 	struct shard   *shard;
 	struct notices *notices;
-	uint32_t        part;     /* of the order, that gave the last victim; TENANT_NONE */
-	uint64_t        runner_up; /* bytes of the tenant that was second when the part was chosen */
-	uint32_t        freed_count;
-	struct freed    freed[VISIT_FREED_MAX];
+	uint32_t        part;   /* of the order, that gave the last victim; TENANT_NONE */
+	uint64_t     runner_up; /* bytes of the tenant that was second when the part was chosen */
+	uint32_t     freed_count;
+	struct freed freed[VISIT_FREED_MAX];
 };
+
+/* Before a visit of up to `more` notices: tell what there is when they would not fit behind it. */
+void visit_make_room(struct host *host, struct notices *notices, uint32_t more);
 
 /* now_ns 0: the caller was told no time. */
 void visit_begin(struct visit *visit, struct host *host, uint32_t shard, uint64_t now_ns,
@@ -70,7 +73,8 @@ static inline void visit_count(struct visit *visit, enum host_counter counter)
 /* --- the space, with its lock ----------------------------------------------------------------- */
 
 /* As host_space_take(); not asked when it is known to be in vain. */
-uint32_t space_of_host_take(struct host *host, uint32_t pages, uint32_t count, uint32_t *ret_places);
+uint32_t space_of_host_take(struct host *host, uint32_t pages, uint32_t count,
+			    uint32_t *ret_places);
 /* As host_space_search(). */
 uint32_t space_of_host_search(struct host *host, uint32_t pages);
 void     space_of_host_give(struct host *host, const struct freed *freed, uint32_t count);

@@ -16,7 +16,7 @@
 
 #define GUESTBOOK_OBJECTS 160u
 #define GUESTBOOK_CLIENTS 4u
-#define GUESTBOOK_FIELDS  3u
+#define GUESTBOOK_FIELDS 3u
 #define GUESTBOOK_EXPECTED 1024u
 #define GUESTBOOK_PAGE 4096u
 
@@ -66,9 +66,9 @@ bool     guest_is_idle(const struct guest_object *object);
 /* The resident or doomed object of a key; what a client stages under a tag; NULL. */
 struct guest_object *guestbook_shown(struct guestbook *book, const struct kvs_key *key);
 struct guest_object *guestbook_resident(struct guestbook *book, const struct kvs_key *key);
-struct guest_object *guestbook_staged(struct guestbook *book, const struct kvs_key *key, uint32_t client,
-				      uint64_t tag);
-bool guestbook_is_staged(struct guestbook *book, const struct kvs_key *key);
+struct guest_object *guestbook_staged(struct guestbook *book, const struct kvs_key *key,
+				      uint32_t client, uint64_t tag);
+bool                 guestbook_is_staged(struct guestbook *book, const struct kvs_key *key);
 
 void guestbook_expire_locks(struct guestbook *book);
 void guestbook_expire_writes(struct guestbook *book);
@@ -76,17 +76,20 @@ void guestbook_expire_writes(struct guestbook *book);
 void guestbook_evicted(struct guestbook *book, const struct kvs_key *key);
 
 /* What a row of the call says, and what becomes of it. */
-int  guestbook_reserve(struct guestbook *book, const struct kvs_key *key, uint32_t client, uint64_t tag,
-		       uint64_t bytes);
+int guestbook_reserve(struct guestbook *book, const struct kvs_key *key, uint32_t client,
+		      uint64_t tag, uint64_t bytes);
 /* Room was found. */
-void guestbook_stage(struct guestbook *book, const struct kvs_key *key, uint32_t client, uint64_t tag,
-		     bool temporary, const struct kvs_span *span);
-int  guestbook_finish(struct guestbook *book, const struct kvs_key *key, uint32_t client, uint64_t tag);
+void guestbook_stage(struct guestbook *book, const struct kvs_key *key, uint32_t client,
+		     uint64_t tag, bool temporary, const struct kvs_span *span);
+int  guestbook_finish(struct guestbook *book, const struct kvs_key *key, uint32_t client,
+		      uint64_t tag);
 int  guestbook_finish_locked(struct guestbook *book, const struct kvs_key *key, uint32_t client,
-			     uint64_t tag, uint32_t reader, uint32_t count, struct kvs_span *ret_span);
-int  guestbook_discard(struct guestbook *book, const struct kvs_key *key, uint32_t client, uint64_t tag);
-int  guestbook_lock(struct guestbook *book, const struct kvs_key *key, uint32_t client, uint32_t count,
-		    struct kvs_span *ret_span);
+			     uint64_t tag, uint32_t reader, uint32_t count,
+			     struct kvs_span *ret_span);
+int  guestbook_discard(struct guestbook *book, const struct kvs_key *key, uint32_t client,
+		       uint64_t tag);
+int  guestbook_lock(struct guestbook *book, const struct kvs_key *key, uint32_t client,
+		    uint32_t count, struct kvs_span *ret_span);
 int  guestbook_unlock(struct guestbook *book, const struct kvs_key *key, uint32_t client,
 		      uint32_t count);
 int  guestbook_spans(struct guestbook *book, const struct kvs_key *key, uint32_t client,
@@ -105,7 +108,8 @@ void guestbook_client_close(struct guestbook *book, uint32_t client);
 uint32_t guestbook_gap(const struct guestbook *book, bool with_idle);
 /* Objects and bytes, with those that may go or without; of one namespace, or of all (NULL). */
 uint32_t guestbook_count(const struct guestbook *book, bool with_idle);
-uint64_t guestbook_bytes(const struct guestbook *book, const struct kvs_namespace *space, bool with_idle);
+uint64_t guestbook_bytes(const struct guestbook *book, const struct kvs_namespace *space,
+			 bool with_idle);
 
 /* What the Host counts. */
 void guestbook_usage(const struct guestbook *book, struct host_usage *ret_usage);

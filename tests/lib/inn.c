@@ -18,9 +18,8 @@ static void hear(void *arg, const struct host_notice *notice)
 
 	inn->calls++;
 	for (i = 0; i < notice->count && inn->heard_count < INN_HEARD_MAX; i++) {
-		inn->heard[inn->heard_count++] = (struct inn_heard){
-			notice->event, notice->keys[i], notice->sequences[i]
-		};
+		inn->heard[inn->heard_count++] = (struct inn_heard){ notice->event, notice->keys[i],
+								     notice->sequences[i] };
 	}
 }
 
@@ -47,7 +46,8 @@ void inn_init(struct inn *inn, uint32_t pages)
 		.read_ttl_ns = INN_READ_TTL,
 		.high = 1,
 		.low = 0.5,
-		.listeners = { { .events = (1u << HOST_EVENT_COUNT) - 1, .notify = hear,
+		.listeners = { { .events = (1u << HOST_EVENT_COUNT) - 1,
+				 .notify = hear,
 				 .arg = inn } },
 		.listener_count = 1,
 		.pressed = press,
@@ -147,8 +147,8 @@ int inn_reserve_as(struct inn *inn, struct host_writer writer, uint32_t number, 
 {
 	const struct kvs_key key = key_of(number);
 	int                  rc = 0;
-	const int            call = host_reserve(inn->host, writer, &key, &bytes, 1, flags,
-						 inn->now_ns, &inn_span, &rc);
+	const int call = host_reserve(inn->host, writer, &key, &bytes, 1, flags, inn->now_ns,
+				      &inn_span, &rc);
 
 	return either(call, rc);
 }
@@ -162,7 +162,7 @@ int inn_finish_as(struct inn *inn, struct host_writer writer, uint32_t number)
 {
 	const struct kvs_key key = key_of(number);
 	int                  rc = 0;
-	const int call = host_finish(inn->host, writer, &key, 1, inn->now_ns, &rc);
+	const int            call = host_finish(inn->host, writer, &key, 1, inn->now_ns, &rc);
 
 	return either(call, rc);
 }

@@ -130,8 +130,8 @@ static void reserve_many(struct inn *inn, struct kvs_key *keys, uint32_t first, 
 		keys[i] = key_of(first + i);
 		bytes[i] = INN_PAGE;
 	}
-	assert_int_equal(host_reserve(inn->host, (struct host_writer){ inn->client, 0 }, keys, bytes,
-				      count, 0, inn->now_ns, spans, rc),
+	assert_int_equal(host_reserve(inn->host, (struct host_writer){ inn->client, 0 }, keys,
+				      bytes, count, 0, inn->now_ns, spans, rc),
 			 0);
 	for (i = 0; i < count; i++)
 		assert_int_equal(rc[i], 0);

@@ -163,9 +163,11 @@ static void fields_are_whole_pages(void **state)
 		 inn->fields[1].ptr);
 	REFUSE(inn, field_count, 2, sentence);
 	inn->fields[1] = (struct kvs_span){ .ptr = memory, .bytes = 2 * INN_PAGE - 1 };
-	REFUSE(inn, field_count, 2, "fields[1].bytes: 8191; use a multiple of 4 KiB, 8 KiB to 1 GiB");
+	REFUSE(inn, field_count, 2,
+	       "fields[1].bytes: 8191; use a multiple of 4 KiB, 8 KiB to 1 GiB");
 	inn->fields[1].bytes = INN_PAGE;
-	REFUSE(inn, field_count, 2, "fields[1].bytes: 4096; use a multiple of 4 KiB, 8 KiB to 1 GiB");
+	REFUSE(inn, field_count, 2,
+	       "fields[1].bytes: 4096; use a multiple of 4 KiB, 8 KiB to 1 GiB");
 	inn->fields[1].bytes = ((size_t)1 << 30) + INN_PAGE;
 	REFUSE(inn, field_count, 2,
 	       "fields[1].bytes: 1073745920; use a multiple of 4 KiB, 8 KiB to 1 GiB");

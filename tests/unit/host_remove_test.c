@@ -281,9 +281,9 @@ static void clear_of_a_namespace_leaves_all_others(void **state)
 
 	inn_put(inn, 5);
 	key.space = space;
-	assert_int_equal(host_reserve(inn->host, writer, &key, &bytes, 1, 0, inn->now_ns, &inn_span,
-				      &rc),
-			 0);
+	assert_int_equal(
+		host_reserve(inn->host, writer, &key, &bytes, 1, 0, inn->now_ns, &inn_span, &rc),
+		0);
 	assert_int_equal(host_finish(inn->host, writer, &key, 1, inn->now_ns, &rc), 0);
 	host_clear(inn->host, &space, false, &removed, &left);
 	assert_int_equal(removed, 1);

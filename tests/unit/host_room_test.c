@@ -188,8 +188,8 @@ static void memory_that_is_given_back_joins(void **state)
 	inn_open(inn);
 	for (round = 0; round < 50; round++) {
 		for (i = 0; i < 5; i++) {
-			assert_int_equal(inn_reserve(inn, i, (1 + (i * 7 + round) % 3) * INN_PAGE, 0),
-					 0);
+			assert_int_equal(
+				inn_reserve(inn, i, (1 + (i * 7 + round) % 3) * INN_PAGE, 0), 0);
 		}
 		for (i = 0; i < 5; i++)
 			assert_int_equal(inn_discard(inn, (i * 3 + round) % 5), 0);
@@ -249,8 +249,8 @@ static void a_batch_gets_what_there_is(void **state)
 		keys[i] = key_of(i);
 		bytes[i] = INN_PAGE;
 	}
-	assert_int_equal(host_reserve(inn->host, (struct host_writer){ inn->client, 0 }, keys, bytes,
-				      20, 0, inn->now_ns, spans, rc),
+	assert_int_equal(host_reserve(inn->host, (struct host_writer){ inn->client, 0 }, keys,
+				      bytes, 20, 0, inn->now_ns, spans, rc),
 			 0);
 	for (i = 0; i < 20; i++) {
 		got += rc[i] == 0;
@@ -278,8 +278,8 @@ static void a_whole_batch_gets_room_for_all_or_for_none(void **state)
 		bytes[i] = i == 13 ? 0 : INN_PAGE;
 	}
 	/* One is there, one is invalid, and for twelve there is one place too few. */
-	assert_int_equal(host_reserve(inn->host, (struct host_writer){ inn->client, 0 }, keys, bytes,
-				      14, HOST_WHOLE, inn->now_ns, spans, rc),
+	assert_int_equal(host_reserve(inn->host, (struct host_writer){ inn->client, 0 }, keys,
+				      bytes, 14, HOST_WHOLE, inn->now_ns, spans, rc),
 			 0);
 	assert_int_equal(rc[0], KVS_E_EXISTS);
 	assert_int_equal(rc[13], KVS_E_INVALID);
@@ -290,8 +290,8 @@ static void a_whole_batch_gets_room_for_all_or_for_none(void **state)
 	assert_int_equal(inn_usage(inn).staged, 0);
 	assert_int_equal(inn_usage(inn).used_bytes, 2 * INN_PAGE);
 	/* Eleven fit. */
-	assert_int_equal(host_reserve(inn->host, (struct host_writer){ inn->client, 0 }, keys, bytes,
-				      12, HOST_WHOLE, inn->now_ns, spans, rc),
+	assert_int_equal(host_reserve(inn->host, (struct host_writer){ inn->client, 0 }, keys,
+				      bytes, 12, HOST_WHOLE, inn->now_ns, spans, rc),
 			 0);
 	for (i = 1; i < 12; i++)
 		assert_int_equal(rc[i], 0);

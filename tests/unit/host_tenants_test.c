@@ -46,9 +46,9 @@ static int reserve(struct inn *inn, const struct kvs_namespace *space, uint32_t 
 	const struct host_writer writer = { inn->client, 0 };
 	int                      rc;
 
-	assert_int_equal(host_reserve(inn->host, writer, &key, &bytes, 1, 0, inn->now_ns, &inn_span,
-				      &rc),
-			 0);
+	assert_int_equal(
+		host_reserve(inn->host, writer, &key, &bytes, 1, 0, inn->now_ns, &inn_span, &rc),
+		0);
 	return rc;
 }
 

@@ -144,10 +144,12 @@ static void write_some(struct worker *worker)
 		if (batch.rc[i] == 0 && !is_sharing(worker))
 			fill(batch.spans[i].ptr, batch.keys[i].offset, FILLED);
 	}
-	if (prng_chance(&worker->prng, 1, 8))
+	if (prng_chance(&worker->prng, 1, 8)) {
 		(void)host_discard(crowd->host, writer, batch.keys, batch.count, batch.rc);
-	else if (!is_sharing(worker))
-		(void)host_finish(crowd->host, writer, batch.keys, batch.count, now(worker), batch.rc);
+	} else if (!is_sharing(worker)) {
+		(void)host_finish(crowd->host, writer, batch.keys, batch.count, now(worker),
+				  batch.rc);
+	}
 }
 
 static void check_and_unlock(struct worker *worker, struct batch *batch)
@@ -179,16 +181,16 @@ static void load_some(struct worker *worker)
 		if (batch.rc[i] == 0)
 			fill(batch.spans[i].ptr, batch.keys[i].offset, FILLED);
 	}
-	KVS_ASSERT(host_finish_locked(crowd->host, writer, worker->client, 1, batch.keys, batch.count,
-				      now(worker), batch.spans, batch.rc) == 0);
+	KVS_ASSERT(host_finish_locked(crowd->host, writer, worker->client, 1, batch.keys,
+				      batch.count, now(worker), batch.spans, batch.rc) == 0);
 	check_and_unlock(worker, &batch);
 }
 
 static void read_some(struct worker *worker)
 {
 	struct batch batch = draw(worker);
-	const int    rc = host_lock(worker->crowd->host, client_of(worker), 1, batch.keys, batch.count,
-				    now(worker), batch.spans, batch.rc);
+	const int rc = host_lock(worker->crowd->host, client_of(worker), 1, batch.keys, batch.count,
+				 now(worker), batch.spans, batch.rc);
 
 	if (!is_sharing(worker)) {
 		KVS_ASSERT(rc == 0);
@@ -301,7 +303,8 @@ static void open_crowd(struct crowd *crowd, bool isolate)
 		.low = 0.7,
 		.isolate = isolate,
 		.quota_bytes = isolate ? 100 * PAGE : 0,
-		.listeners = { { .events = 1u << HOST_WRITTEN | 1u << HOST_LOADED | 1u << HOST_REMOVED,
+		.listeners = { { .events = 1u << HOST_WRITTEN | 1u << HOST_LOADED |
+					   1u << HOST_REMOVED,
 				 .notify = hear,
 				 .arg = crowd } },
 		.listener_count = 1,
@@ -329,20 +332,23 @@ static void run_workers(struct crowd *crowd)
 	for (i = 0; i < THREADS; i++) {
 		workers[i] = (struct worker){ .crowd = crowd, .number = i };
 		prng_seed(&workers[i].prng, 1000 + i);
-		if (!is_sharing(&workers[i]))
-			assert_int_equal(host_client_open(crowd->host, HOST_NO_TTL,
-							  &workers[i].client),
-					 0);
+		if (is_sharing(&workers[i]))
+			continue;
+		assert_int_equal(host_client_open(crowd->host, HOST_NO_TTL, &workers[i].client), 0);
 	}
-	for (i = 0; i < THREADS; i++)
-		assert_int_equal(os_thread_start(&workers[i].thread, "crowd", work, &workers[i]), 0);
+	for (i = 0; i < THREADS; i++) {
+		assert_int_equal(os_thread_start(&workers[i].thread, "crowd", work, &workers[i]),
+				 0);
+	}
 	for (i = 0; i < THREADS; i++)
 		os_thread_join(workers[i].thread);
 	for (i = SHARING; i < THREADS; i++) {
-		assert_int_equal(host_client_close(crowd->host, workers[i].client, crowd->now_ns), 0);
+		assert_int_equal(host_client_close(crowd->host, workers[i].client, crowd->now_ns),
+				 0);
 	}
 	for (i = 0; i < SHARED; i++) {
-		assert_int_equal(host_client_close(crowd->host, crowd->shared[i], crowd->now_ns), 0);
+		assert_int_equal(host_client_close(crowd->host, crowd->shared[i], crowd->now_ns),
+				 0);
 	}
 }
 
