@@ -44,20 +44,35 @@ int store_ctrl_open(const struct kvs_store_policy *policy, const struct ctrl_lim
 	return 0;
 }
 
+/* What there is room for, where anybody is there to get it.  True: the thread has to be told. */
+static bool push_locked(struct store_ctrl *ctrl, const struct host_notice *notice)
+{
+	const bool was_empty = ctrl->inbox.count == 0;
+	uint32_t   i = 0;
+
+	if (seats_staying(&ctrl->loop.seats) == 0) {
+		ctrl->unwanted += notice->count;
+		return false;
+	}
+	while (i < notice->count && !ctrl->loop.stopping && ring_push(&ctrl->inbox, &notice->keys[i]))
+		i++;
+	ctrl->heard += i;
+	ctrl->unheard += notice->count - i;
+	/* A turn that leaves something in the inbox is followed by another without a sleep. */
+	return was_empty && i > 0;
+}
+
 /* By the writer's thread, which has things to do. */
 static void take_down(void *arg, const struct host_notice *notice)
 {
 	struct store_ctrl *const ctrl = arg;
-	uint32_t                 i = 0;
+	bool                     tell;
 
 	os_mutex_lock(&ctrl->loop.lock);
-	while (i < notice->count && !ctrl->loop.stopping &&
-	       ring_push(&ctrl->inbox, &notice->keys[i]))
-		i++;
-	ctrl->heard += i;
-	ctrl->unheard += notice->count - i;
+	tell = push_locked(ctrl, notice);
 	os_mutex_unlock(&ctrl->loop.lock);
-	loop_signal(&ctrl->loop);
+	if (tell)
+		loop_signal(&ctrl->loop);
 }
 
 struct host_listener store_ctrl_listener(struct store_ctrl *ctrl)
@@ -149,7 +164,8 @@ void store_ctrl_stats(struct store_ctrl *ctrl, struct store_ctrl_stats *ret_stat
 {
 	os_mutex_lock(&ctrl->loop.lock);
 	*ret_stats = ctrl->stats;
-	ret_stats->counters[STORE_CTRL_HEARD] = ctrl->heard + ctrl->unheard;
+	ret_stats->counters[STORE_CTRL_HEARD] =
+		ctrl->heard + ctrl->unheard + ctrl->unwanted;
 	ret_stats->counters[STORE_CTRL_UNQUEUED] += ctrl->unheard;
 	os_mutex_unlock(&ctrl->loop.lock);
 }

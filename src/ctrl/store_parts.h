@@ -30,6 +30,7 @@ struct store_ctrl {
 	uint64_t                heard;   /* that went into it, ever */
 	uint64_t                settled; /* of them, in order of numbers: all below have ended */
 	uint64_t                unheard; /* that did not: the inbox was full */
+	uint64_t                unwanted; /* nor these: no adapter was there */
 	uint32_t                flushing; /* callers that wait */
 	struct store_ctrl_stats stats;   /* of the last turn */
 

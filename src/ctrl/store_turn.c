@@ -60,12 +60,12 @@ static void queue_up(struct store_ctrl *ctrl, uint32_t key_count, uint64_t numbe
 static void hear(struct store_ctrl *ctrl, uint32_t key_count, uint64_t number)
 {
 	struct kvs_adapter_info infos[KVS_ADAPTERS_MAX];
-	const uint32_t          info_count = seats_infos(&ctrl->seats, infos);
-	uint32_t                there;
+	uint32_t                info_count, there;
 
-	if (key_count == 0 || info_count == 0)
+	if (key_count == 0)
 		return;
-	there = look_at(ctrl, key_count);
+	info_count = seats_infos(&ctrl->seats, infos);
+	there = info_count > 0 ? look_at(ctrl, key_count) : 0;
 	if (there == 0)
 		return;
 	memset(ctrl->targets, 0, there * sizeof(*ctrl->targets));
