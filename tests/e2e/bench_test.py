@@ -277,7 +277,8 @@ def manager_measures_for_machines():
         assert all(row[name] > 0 for name in ("gb_s", "keys_per_s", "cpu_us_key")), row
         tap.equal("ratio" in row, row["store"] == "strata")
         if "ratio" in row:
-            tap.equal(round(row["gb_s"] / row["bench_store_gb_s"], 3), round(row["ratio"], 3))
+            # Each of the three is printed with some digits only.
+            assert abs(row["gb_s"] / row["bench_store_gb_s"] / row["ratio"] - 1) < 0.01, row
 
 
 @suite.test
