@@ -209,7 +209,8 @@ static bool make_room(struct prefetch_run *run, struct prefetch_tools *tools, ui
  */
 static void stage(struct prefetch_run *run, struct prefetch_tools *tools)
 {
-	uint32_t limit = run->ask->chunk_count, tried = run->ask->key_count, refused;
+	uint32_t limit = run->ask->chunk_count, refused;
+	bool     made_room = false;
 
 	for (;;) {
 		aim(run, tools, limit);
@@ -218,13 +219,15 @@ static void stage(struct prefetch_run *run, struct prefetch_tools *tools)
 		if (refused == run->ask->key_count)
 			return;
 		/*
-		 * A window's keys come late: what was staged before them may lie behind.  Once a key: it may
-		 * be refused for another reason, as when its reader has no lock left or is gone.
+		 * A window's keys come late: what was staged before them may lie behind.  Once a limit:
+		 * then all is in order, and a key that is refused still is so for another reason, as
+		 * when its reader has no lock left or is gone.
 		 */
-		if (refused != tried && make_room(run, tools, refused)) {
-			tried = refused;
+		if (!made_room && make_room(run, tools, refused)) {
+			made_room = true;
 			continue;
 		}
+		made_room = false;
 		limit = refused / flat_keys(&run->ask->flat);
 		KVS_ASSERT_CMP(limit, <, run->boundary);
 		run->end = PREFETCH_HOST_FULL;

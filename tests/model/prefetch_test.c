@@ -5,8 +5,8 @@
  *
  * Requests have random groups, windows and copies; Host and up to three adapters random contents; lookups
  * and loads end in any order, fail in part, stay unretired; deadlines, cancels and stops come at any
- * point; objects come to the Host and go meanwhile; room in it is short at times.  The hands are the
- * test's: they assert what may not happen, and when.
+ * point; objects come to the Host and go meanwhile; room in it is short at times, and some keys it refuses
+ * whatever room there is.  The hands are the test's: they assert what may not happen, and when.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,6 +50,7 @@ struct world {
 	uint32_t     store_locks[ADAPTERS][KEYS];
 	struct cargo cargo[ADAPTERS];
 	bool         resident[KEYS], staged[KEYS];
+	bool         barred[KEYS]; /* Host takes no object for it, nor a lock of the reader */
 	uint32_t     reader_locks[KEYS];
 	bool         had[KEYS]; /* locked for the reader at some time */
 	uint32_t     room;      /* objects that can be staged */
@@ -137,7 +138,7 @@ static void plan(const struct kvs_adapter_info *adapters, uint32_t adapter_count
 /* Before the run plans: what brute force makes of the same facts. */
 static void expect_plan(struct world *world)
 {
-	bool     there[KEYS], free_of_room[KEYS];
+	bool     there[KEYS] = { false }, free_of_room[KEYS] = { false };
 	uint32_t key, n;
 
 	for (key = 0; key < world->ask.key_count; key++) {
@@ -151,6 +152,8 @@ static void expect_plan(struct world *world)
 		free_of_room[key] = world->had[key] || world->resident[key];
 	}
 	world->unbounded = best(world, there, free_of_room, KEYS);
+	for (key = 0; key < world->ask.key_count; key++)
+		there[key] &= world->had[key] || !world->barred[key];
 	world->plan_boundary = best(world, there, free_of_room, world->room);
 	world->planned = true;
 }
@@ -188,6 +191,8 @@ static void lock(void *arg, const struct prefetch_ask *ask, const struct kvs_key
 		const uint32_t key = key_number(world, &keys[i]);
 
 		ret_rc[i] = world->resident[key] ? 0 : KVS_E_MISSING;
+		if (world->barred[key])
+			ret_rc[i] = KVS_E_FULL;
 		if (ret_rc[i] == 0)
 			lock_one(world, key);
 	}
@@ -221,7 +226,7 @@ static void reserve(void *arg, const struct prefetch_ask *ask, bool temporary, c
 
 		KVS_ASSERT(!world->staged[key] && world->reader_locks[key] == 0);
 		KVS_ASSERT_CMP(bytes[i], ==, world->bytes[key]);
-		ret_rc[i] = world->resident[key] ? KVS_E_EXISTS : 0;
+		ret_rc[i] = world->resident[key] ? KVS_E_EXISTS : world->barred[key] ? KVS_E_BUSY : 0;
 		wanted += ret_rc[i] == 0;
 	}
 	for (i = 0; i < count; i++) {
@@ -483,6 +488,7 @@ static void draw_groups(struct world *world, struct prng *prng)
 static void draw_contents(struct world *world, struct prng *prng)
 {
 	const uint32_t host = (uint32_t)prng_below(prng, 17), store = (uint32_t)prng_below(prng, 17);
+	const bool     barred = draw(prng, 4);
 	uint32_t       key, n;
 
 	memset(world->held, 0, sizeof(world->held));
@@ -493,6 +499,7 @@ static void draw_contents(struct world *world, struct prng *prng)
 		world->resident[key] = held || draw(prng, 1);
 		world->reader_locks[key] = held ? world->ask.lock_count : 0;
 		world->had[key] = held;
+		world->barred[key] = barred && draw(prng, 1);
 		if (held)
 			bits_set(world->held, key);
 		else
@@ -533,7 +540,7 @@ static void start(struct world *world)
 		return;
 	/* It looks again: what has come is as good as held.  With nobody to ask the plan follows at once. */
 	for (key = 0; key < world->ask.key_count; key++)
-		world->had[key] |= world->resident[key];
+		world->had[key] |= world->resident[key] && !world->barred[key];
 	expect_plan(world);
 	for (key = 0; key < world->ask.key_count; key++)
 		world->had[key] = world->reader_locks[key] > 0;

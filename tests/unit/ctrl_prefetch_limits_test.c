@@ -350,6 +350,35 @@ static void a_shorter_prefix_takes_its_window_along(void **state)
 	close_all();
 }
 
+/* Nothing can be staged twice for one request: what is behind the second one is nobody's prefix. */
+static void a_key_that_comes_again_ends_the_prefix(void **state)
+{
+	static const uint32_t   whole[] = { FLAT_ALL };
+	const struct kvs_key    keys[] = { depot_key(0), depot_key(1), depot_key(0), depot_key(2) };
+	const uint64_t          bytes[] = { CRATE_BYTES, CRATE_BYTES, CRATE_BYTES, CRATE_BYTES };
+	const uint64_t          held = 0;
+	struct flat             flat;
+	struct prefetch_request request = { .keys = keys, .bytes = bytes, .held = &held, .chunk_count = 4,
+					    .lock_count = 1, .deadline_ns = UINT64_MAX };
+	struct prefetch_result  result;
+	uint64_t                id, locked;
+
+	(void)state;
+	assert_int_equal(flat_make(whole, 1, 1, &flat, NULL), 0);
+	request.flat = &flat;
+	prepare(1);
+	depot_open(&depot);
+	request.reader = depot.client;
+	depot_place(&depot, 0, 0, 3);
+	assert_int_equal(submit(&request, &id), 0);
+	depot_idle(&depot);
+	assert_true(prefetch_ctrl_take(depot.prefetch, id, &result, &locked));
+	assert_int_equal(result.boundary, 2);
+	assert_int_equal(result.end, PREFETCH_HOST_FULL);
+	depot_give_back(&depot, 0, locked, 1);
+	close_all();
+}
+
 /* --- policies ---------------------------------------------------------------------------------- */
 
 /* Names an adapter that does not have it, one that does not exist, none, and the truth. */
@@ -525,6 +554,7 @@ int main(void)
 		cmocka_unit_test(B4_2_where_host_has_no_room_the_prefix_is_shorter),
 		cmocka_unit_test(room_is_made_of_what_nobody_reads),
 		cmocka_unit_test(a_shorter_prefix_takes_its_window_along),
+		cmocka_unit_test(a_key_that_comes_again_ends_the_prefix),
 		cmocka_unit_test(what_a_policy_says_wrongly_is_passed_over_and_counted),
 		cmocka_unit_test(an_adapter_that_came_is_asked_from_then_on),
 		cmocka_unit_test(an_adapter_that_leaves_during_a_lookup_is_not_planned),
