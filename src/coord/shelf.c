@@ -121,6 +121,12 @@ size_t shelf_bytes(const struct shelf *shelf)
 
 /* --- places ----------------------------------------------------------------------------------- */
 
+bool shelf_has(const struct shelf *shelf, uint32_t group, uint32_t block)
+{
+	return shelf->pool && group < shelf->pages->groups.count && block != BLOCK_NULL &&
+	       (block - 1) / pool_packing(shelf->pool, group) < pool_parent_count(shelf->pool);
+}
+
 uint32_t shelf_place(const struct shelf *shelf, uint32_t group, uint32_t block)
 {
 	const uint32_t packing = pool_packing(shelf->pool, group);

@@ -58,6 +58,8 @@ size_t shelf_bytes(const struct shelf *shelf); /* memory in use, its pool's too;
 uint32_t shelf_place(const struct shelf *shelf, uint32_t group, uint32_t block);
 /* Places count from 0, parents from 1. */
 uint32_t shelf_parent(const struct shelf *shelf, uint32_t place);
+/* Does the stratum have such a group, and the group such a block?  A zeroed shelf has none. */
+bool shelf_has(const struct shelf *shelf, uint32_t group, uint32_t block);
 /* The block of a place that is published. */
 uint32_t shelf_block(const struct shelf *shelf, uint32_t place);
 

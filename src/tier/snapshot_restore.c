@@ -20,13 +20,18 @@ bool snapshot_is_ready(const struct snapshots *snapshots, uint32_t snapshot)
 	return !mover_find(snapshots->mover, item_of(snapshots, snapshot)->stash);
 }
 
+/* Does the image go behind this hit?  A refused hit may be as long as the image, so no count tells. */
+static bool is_base(const struct snapshots *snapshots, const struct snapshot *item, uint64_t hit_tokens)
+{
+	return hit_tokens >= item->base && hit_tokens <= item->computed &&
+	       hit_tokens % groups_of(snapshots)->page_tokens == 0;
+}
+
 uint64_t snapshot_tokens(const struct snapshots *snapshots, uint32_t snapshot, uint64_t hit_tokens)
 {
 	const struct snapshot *const item = item_of(snapshots, snapshot);
 
-	if (hit_tokens < item->base || hit_tokens > item->computed ||
-	    hit_tokens % groups_of(snapshots)->page_tokens != 0 ||
-	    !snapshot_is_ready(snapshots, snapshot))
+	if (!is_base(snapshots, item, hit_tokens) || !snapshot_is_ready(snapshots, snapshot))
 		return hit_tokens;
 	return item->computed;
 }
@@ -113,7 +118,7 @@ int snapshot_restore(struct snapshots *snapshots, uint32_t snapshot, struct tabl
 		return err_set(err, KVS_E_BUSY, "snapshot: %u, its copies to Host are under way",
 			       snapshot);
 	}
-	if (snapshot_tokens(snapshots, snapshot, hit_tokens) != item->computed) {
+	if (!is_base(snapshots, item, hit_tokens)) {
 		return err_set(err, KVS_E_INVALID,
 			       "hit_tokens: %llu, must be a page boundary from %llu to %llu",
 			       (unsigned long long)hit_tokens, (unsigned long long)item->base,

@@ -451,6 +451,10 @@ static void behind_a_shorter_hit_an_image_is_no_use(void **state)
 	assert_int_equal(reach(quay, &retracted, 24), 24);
 	assert_int_equal(restore(quay, &retracted, &request, 8, &id, &err), KVS_E_INVALID);
 	assert_string_equal(err.message, "hit_tokens: 8, must be a page boundary from 16 to 21");
+	/* As long as the image is, and no boundary: without a look at the tables it would be thrown away. */
+	assert_int_equal(restore(quay, &retracted, &request, 21, &id, &err), KVS_E_INVALID);
+	assert_string_equal(err.message, "hit_tokens: 21, must be a page boundary from 16 to 21");
+	assert_int_equal(quay->snapshots.counts.restored, 0);
 	snapshot_drop(&quay->snapshots, retracted.snapshot);
 	assert_int_equal(quay->snapshots.counts.dropped, 1);
 	quay_check(quay);
