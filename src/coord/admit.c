@@ -337,13 +337,27 @@ int cache_admit(struct cache *cache, const struct cache_admission *admission,
 	return 0;
 }
 
+/* Are they blocks of Device at all?  Whether somebody holds them does not matter: then nothing goes. */
+static bool check_released(const struct shelf *device, const struct cache_block *released,
+			   uint32_t released_count)
+{
+	uint32_t i;
+
+	for (i = 0; i < released_count; i++) {
+		if (!shelf_has(device, released[i].group, released[i].block))
+			return false;
+	}
+	return true;
+}
+
 bool cache_can_admit(struct cache *cache, const struct cache_admission *admission,
 		     const struct cache_block *released, uint32_t released_count)
 {
 	struct admit_plan plan;
 	bool              fits;
 
-	if (check_and_count(cache, admission, &plan, NULL) < 0)
+	if (check_and_count(cache, admission, &plan, NULL) < 0 ||
+	    !check_released(device_of(cache), released, released_count))
 		return false;
 	fits = plan_evictions(cache, admission, &plan, released, released_count);
 	shadow_end(&cache->shadow);

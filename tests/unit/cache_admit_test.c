@@ -262,6 +262,43 @@ static void what_else_the_caller_got_wrong_is_named(void **state)
 	lab_close(&lab);
 }
 
+/* Whether it fits without them or not: two parents of one block each, and the demand takes one or two. */
+static void references_to_blocks_that_device_lacks_are_bad_input(void **state)
+{
+	static const struct lab_model   model = { 4, 2, 0, { LAB_FULL(4, 1) } };
+	static const struct cache_block wrong[] = {
+		{ 0, 0 }, { 0, 3 }, { 0, 1000000 }, { 0, UINT32_MAX }, { 1, 1 }, { UINT32_MAX, 1 }
+	};
+	const struct cache_block        right = { 0, 1 };
+	struct lab_request              request, other;
+	struct lab_step                 step = lab_tokens(4);
+	struct cache_admission          admission = { .demands = step.demands,
+						      .completed = { .computed = COMPUTED_NONE } };
+	struct lab                      lab;
+	uint32_t                        i;
+
+	(void)state;
+	lab_open(&lab, &model);
+	lab_begin(&lab, &request);
+	lab_begin(&lab, &other);
+	lab_admit(&lab, &request, &step);
+	admission.tables = other.tables;
+	assert_true(cache_can_admit(lab.cache, &admission, &right, 1));
+	for (i = 0; i < ARRAY_COUNT(wrong); i++)
+		assert_false(cache_can_admit(lab.cache, &admission, &wrong[i], 1));
+	step = lab_tokens(8);
+	assert_false(cache_can_admit(lab.cache, &admission, NULL, 0));
+	assert_true(cache_can_admit(lab.cache, &admission, &right, 1));
+	for (i = 0; i < ARRAY_COUNT(wrong); i++) {
+		const struct cache_block both[] = { right, wrong[i] };
+
+		assert_false(cache_can_admit(lab.cache, &admission, both, 2));
+	}
+	lab_audit(&lab);
+	lab_free(&lab, &request);
+	lab_close(&lab);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -273,6 +310,7 @@ int main(void)
 		cmocka_unit_test(a_range_is_published_where_it_lies),
 		cmocka_unit_test(what_completed_wrongly_is_named),
 		cmocka_unit_test(what_else_the_caller_got_wrong_is_named),
+		cmocka_unit_test(references_to_blocks_that_device_lacks_are_bad_input),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
