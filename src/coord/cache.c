@@ -175,10 +175,14 @@ uint32_t cache_find(const struct cache *cache, enum stratum_id stratum,
 bool cache_view(const struct cache *cache, enum stratum_id stratum, uint32_t group, uint32_t block,
 		struct cell_view *ret_view)
 {
-	const struct shelf *const      shelf = &cache->shelves[stratum];
-	const uint32_t                 place = shelf_place(shelf, group, block);
-	const struct shelf_mark *const mark = &shelf->marks[place];
+	const struct shelf *const shelf = &cache->shelves[stratum];
+	const struct shelf_mark  *mark;
+	uint32_t                  place;
 
+	if (!shelf_has(shelf, group, block))
+		return false;
+	place = shelf_place(shelf, group, block);
+	mark = &shelf->marks[place];
 	if (mark->cell == SLOT_NONE || mark->group != group)
 		return false;
 	*ret_view = (struct cell_view){ .cell = mark->cell,

@@ -277,7 +277,7 @@ void cache_free(struct cache *cache, struct table *tables);
 uint32_t cache_find(const struct cache *cache, enum stratum_id stratum,
 		    const struct cell_name *name);
 
-/* What a cell's block is published as; false for a block without a name. */
+/* What a cell's block is published as; false for a block without a name, and for one that is none. */
 struct cell_view {
 	uint32_t       cell; /* of cache_pages() */
 	uint64_t       epoch;

@@ -55,6 +55,24 @@ static void without_host_there_is_none(void **state)
 	box_close(&box);
 }
 
+static void what_is_no_block_is_published_as_nothing(void **state)
+{
+	struct cell_view view;
+	struct box       box;
+
+	(void)state;
+	box_open(&box, 4, 2, 0, pair_and_single);
+	box_put(&box, 0, 0, 1);
+	assert_true(cache_view(box.cache, STRATUM_DEVICE, 0, 1, &view));
+	assert_false(cache_view(box.cache, STRATUM_DEVICE, 0, BLOCK_NULL, &view));
+	assert_false(cache_view(box.cache, STRATUM_DEVICE, 0, 5, &view));
+	assert_false(cache_view(box.cache, STRATUM_DEVICE, 1, 3, &view));
+	assert_false(cache_view(box.cache, STRATUM_DEVICE, 0, UINT32_MAX, &view));
+	assert_false(cache_view(box.cache, STRATUM_DEVICE, 2, 1, &view));
+	assert_false(cache_view(box.cache, STRATUM_HOST, 0, 1, &view));
+	box_close(&box);
+}
+
 static void active_are_the_parents_that_tables_lie_in(void **state)
 {
 	struct box          box;
@@ -176,6 +194,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(available_are_unbound_and_idle_parents),
 		cmocka_unit_test(without_host_there_is_none),
+		cmocka_unit_test(what_is_no_block_is_published_as_nothing),
 		cmocka_unit_test(active_are_the_parents_that_tables_lie_in),
 		cmocka_unit_test(what_another_request_shares_is_not_releasable),
 		cmocka_unit_test(a_parent_with_a_block_of_somebody_else_is_not_releasable),
