@@ -296,7 +296,7 @@ uint32_t cache_unpin(struct cache *cache, enum stratum_id stratum, uint32_t grou
 /*
  * A private Host block of a group with one reference, the caller's: a free one; or that of the group's
  * least valuable idle cell; or one of the least valuable parent all whose blocks are idle.  BLOCK_NULL
- * when there is none.  Value: was it ever acquired, epoch, group, parent, slot.
+ * when there is none, or no Host.  Value: was it ever acquired, epoch, group, parent, slot.
  */
 uint32_t cache_host_acquire(struct cache *cache, uint32_t group);
 

@@ -91,8 +91,9 @@ uint32_t cache_host_acquire(struct cache *cache, uint32_t group)
 {
 	uint32_t block;
 
-	KVS_ASSERT(cache->has_host);
 	KVS_ASSERT_CMP(group, <, cache->pages.groups.count);
+	if (!cache->has_host)
+		return BLOCK_NULL;
 	if (pool_acquire(host_of(cache)->pool, group, 1, &block))
 		return block;
 	if (!make_room(cache, group))

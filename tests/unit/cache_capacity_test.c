@@ -50,6 +50,7 @@ static void without_host_there_is_none(void **state)
 	assert_int_equal(cache_total(box.cache, STRATUM_HOST), 0);
 	assert_int_equal(cache_host_free(box.cache), 0);
 	assert_null(cache_pool(box.cache, STRATUM_HOST));
+	assert_int_equal(cache_host_acquire(box.cache, 0), BLOCK_NULL);
 	assert_true(cache_clear(box.cache));
 	assert_true(cache_bytes(box.cache) > 0);
 	box_close(&box);
