@@ -265,7 +265,10 @@ int cache_publish_tail(struct cache *cache, struct table *tables,
 		       const struct kvs_namespace *space, const struct tail *tail,
 		       uint64_t computed, uint64_t epoch, enum cell_kind kind, struct kvs_error *err);
 
-/* Turn the expired slots into holes.  Blocks without a name are free then, others stay published. */
+/*
+ * Turn the expired slots into holes.  Blocks without a name are free then, others stay published.  No
+ * request computes more than TOKENS_MAX tokens: past that, COMPUTED_NONE included, nothing expires.
+ */
 void cache_reclaim(struct cache *cache, struct table *tables, uint64_t computed);
 
 /* Give back every block, from the last slot to the first, and make the tables empty. */
@@ -343,7 +346,8 @@ uint32_t cache_releasable(struct cache *cache, struct table *const *requests,
 /*
  * Blocks of a table that a reclaim at `computed` would make takable: those that only the index holds
  * besides, and those without a name that nobody else holds.  `streaming`: blocks are saved to Host as soon
- * as they have a name; then those without one do not count, for their copy is still to come.
+ * as they have a name; then those without one do not count, for their copy is still to come.  `computed`
+ * past TOKENS_MAX: none, as cache_reclaim() says.
  */
 uint32_t cache_slide_credit(const struct cache *cache, const struct table *table, uint32_t group,
 			    uint64_t computed, bool streaming);

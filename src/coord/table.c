@@ -146,10 +146,13 @@ int table_consume(struct table *table, const struct group *group, uint32_t token
 
 uint32_t table_expired(const struct table *table, const struct group *group, uint64_t computed)
 {
-	const uint32_t expired = group_expired_blocks(group, computed);
 	/* Where the next token may go, no query has been. */
 	const uint32_t used = table->count - group_blocks(group, table->available);
+	uint32_t       expired;
 
+	if (computed > TOKENS_MAX)
+		return table->reclaimed;
+	expired = group_expired_blocks(group, computed);
 	if (expired < table->reclaimed)
 		return table->reclaimed;
 	return expired < used ? expired : used;

@@ -193,6 +193,27 @@ static void several_windows_slide_each_by_its_own(void **state)
 	lab_close(&lab);
 }
 
+static void nothing_slides_out_where_no_request_gets(void **state)
+{
+	static const struct lab_model model = { 4, 2, 0, { LAB_WINDOW(4, 4, 1) } };
+	static const uint64_t         past[] = { COMPUTED_NONE, (uint64_t)TOKENS_MAX + 1 };
+	struct lab_request            request;
+	struct lab                    lab;
+	uint32_t                      i;
+
+	(void)state;
+	open_with(&lab, &request, &model, 8);
+	for (i = 0; i < ARRAY_COUNT(past); i++) {
+		assert_int_equal(cache_slide_credit(lab.cache, &request.tables[0], 0, past[i], false),
+				 0);
+		lab_reclaim(&lab, &request, past[i]);
+		lab_expect_table(&lab, &request, 0, "xx");
+	}
+	assert_int_equal(cache_slide_credit(lab.cache, &request.tables[0], 0, TOKENS_MAX, false), 2);
+	lab_free(&lab, &request);
+	lab_close(&lab);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -203,6 +224,7 @@ int main(void)
 		cmocka_unit_test(a_block_under_a_copy_can_be_taken_once_the_copy_is_done),
 		cmocka_unit_test(the_slide_credit_counts_what_a_reclaim_makes_takable),
 		cmocka_unit_test(several_windows_slide_each_by_its_own),
+		cmocka_unit_test(nothing_slides_out_where_no_request_gets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
