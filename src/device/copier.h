@@ -103,10 +103,7 @@ enum copier_way {
 
 struct copier;
 
-/*
- * An engine.  Batches that reach it have been checked: blocks exist, their count is at most row_max, no
- * block is written twice.
- */
+/* An engine.  Batches that reach it have been checked for all that copier_submit() asserts. */
 struct copier_ops {
 	const char *name;
 	/* False when a table is full; nothing changed then. */
@@ -147,7 +144,14 @@ struct copier {
 
 /* --- for callers ------------------------------------------------------------------------------ */
 
-/* 0, or KVS_E_FULL: nothing happens, and no fence follows. */
+/*
+ * 0, or KVS_E_FULL: nothing happens, and no fence follows.
+ *
+ * The batch is the caller's own work and not input.  Asserted: every group and block exists, no more than
+ * row_max zeros, pairs and clones together, none but pairs on SAVE, no Device block is written twice by a
+ * LOAD, no clone of a block into itself.  Not looked at: that a SAVE names a Host block once; its bytes
+ * would be those of any of its pairs.
+ */
 int copier_submit(struct copier *copier, enum copier_stream stream,
 		  const struct copier_batch *batch);
 
