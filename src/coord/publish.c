@@ -82,15 +82,15 @@ int completed_check(const struct cache *cache, const uint32_t *slot_counts, uint
 		return err_set(err, KVS_E_INVALID, "computed: %llu tokens, the tables end at %llu",
 			       (unsigned long long)completed->computed, (unsigned long long)end);
 	}
-	rc = check_kind(completed->kind, any, err);
-	if (rc < 0 || !any)
-		return rc;
 	if (completed->computed < tokens) {
 		return err_set(err, KVS_E_INVALID,
 			       "computed: %llu tokens, must be at least those of %u pages, %llu",
 			       (unsigned long long)completed->computed, completed->page_count,
 			       (unsigned long long)tokens);
 	}
+	rc = check_kind(completed->kind, any, err);
+	if (rc < 0 || !any)
+		return rc;
 	return check_slots(cache, slot_counts, completed->page_count,
 			   completed->computed == COMPUTED_NONE, err);
 }

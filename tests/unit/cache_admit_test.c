@@ -197,6 +197,7 @@ static void what_completed_wrongly_is_named(void **state)
 		const char    *words;
 	} cases[] = {
 		{ 0, 1, CELL_CHUNK, 3, "computed: 3" },
+		{ 1, 1, CELL_NONE, 3, "computed: 3 tokens, must be at least those of 1 pages, 4" },
 		{ 0, 2, CELL_CHUNK, 8, "computed: 8 tokens, the tables end at 4" },
 		{ 0, 2, CELL_CHUNK, COMPUTED_NONE, "group 0 \"a\": page_count" },
 		{ 0, 2, CELL_CHUNK, (uint64_t)TOKENS_MAX + 1, "computed: 2147483648" },
