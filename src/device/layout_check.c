@@ -180,6 +180,8 @@ int layout_check_field(const struct layout_field_spec *field, uint32_t last,
 		return err_set(err, KVS_E_INVALID, "buffer: %u, must be below %u", field->buffer,
 			       spec->buffer_count);
 	}
+	if (field->stride == 0)
+		return err_set(err, KVS_E_INVALID, "stride: 0, must be at least 1");
 	if (field->payload_bytes == 0 || field->payload_bytes > field->stride) {
 		return err_set(err, KVS_E_INVALID,
 			       "payload_bytes: %" PRIu64 ", must be 1 to its stride (%" PRIu64 ")",

@@ -442,6 +442,9 @@ static void layout_rejects_payload_larger_than_device_stride(void **state)
 	draft->fields[0][1].payload_bytes = 0;
 	refuses(&draft->spec, NULL,
 		"group 0, field \"layer.1.k\": payload_bytes: 0, must be 1 to its stride (31)");
+	draft->fields[0][1].payload_bytes = 32;
+	draft->fields[0][1].stride = 0;
+	refuses(&draft->spec, NULL, "group 0, field \"layer.1.k\": stride: 0, must be at least 1");
 }
 
 static void layout_rejects_fields_outside_their_buffer(void **state)
