@@ -209,7 +209,8 @@ uint64_t prefix_reusable_tokens(uint64_t token_count, uint32_t replay_tokens, ui
 
 uint32_t prefix_reusable_pages(uint64_t token_count, uint32_t page_tokens, uint32_t replay_tokens)
 {
+	const uint64_t tokens = prefix_reusable_tokens(token_count, replay_tokens, LOGITS_NONE);
+
 	KVS_ASSERT_CMP(page_tokens, >, 0);
-	return (uint32_t)(prefix_reusable_tokens(token_count, replay_tokens, LOGITS_NONE) /
-			  page_tokens);
+	return tokens / page_tokens < UINT32_MAX ? (uint32_t)(tokens / page_tokens) : UINT32_MAX;
 }

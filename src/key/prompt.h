@@ -89,7 +89,10 @@ void prefix_hash_tail(const struct prompt *prompt, uint32_t pages, uint32_t toke
  */
 uint64_t prefix_reusable_tokens(uint64_t token_count, uint32_t replay_tokens, uint64_t logits_from);
 
-/* Full pages of that, where no logits are wanted. */
+/*
+ * Full pages of that, where no logits are wanted; of more than UINT32_MAX pages that many.  page_tokens
+ * is at least 1 (asserted).
+ */
 uint32_t prefix_reusable_pages(uint64_t token_count, uint32_t page_tokens, uint32_t replay_tokens);
 
 #endif

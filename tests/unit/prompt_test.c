@@ -189,6 +189,10 @@ static void at_least_the_last_token_is_recomputed(void **state)
 	assert_int_equal(prefix_reusable_pages(256, 128, 128), 1);
 	assert_int_equal(prefix_reusable_pages(255, 128, 128), 0);
 	assert_int_equal(prefix_reusable_pages(100, 128, 4000), 0);
+	/* More pages than can be numbered are not few. */
+	assert_int_equal(prefix_reusable_pages((UINT64_C(1) << 32) + 6, 1, 0), UINT32_MAX);
+	assert_int_equal(prefix_reusable_pages(UINT64_MAX, 2, 0), UINT32_MAX);
+	assert_int_equal(prefix_reusable_pages((UINT64_C(1) << 32) + 6, 2, 0), (1u << 31) + 2);
 }
 
 static void A3_2_the_exact_bound_obeys_replay_and_the_wanted_logits(void **state)
