@@ -98,8 +98,8 @@ static int check_set(const struct bench_copy *set, const struct bench_copy_row *
 
 	if (row->blocks < 2) {
 		return err_set(err, KVS_E_INVALID,
-			       "--set: holds less than two blocks of %s; use more, or smaller --bytes",
-			       units_exact_size(row->bytes, size));
+			       "--set: \"%s\" is less than two blocks of %s; use more, or smaller --bytes",
+			       units_exact_size(set->set, value), units_exact_size(row->bytes, size));
 	}
 	return bench_check_memory("--set", units_exact_size(set->set, value),
 				  bench_copy_memory_bytes(row), err);

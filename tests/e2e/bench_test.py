@@ -90,8 +90,8 @@ def copy_refuses_what_it_cannot_measure():
         command.refuses(status, f"kvstrata bench copy: {sentence}", "bench", "copy", *arguments)
 
     refuses(2, '--bytes: "5000" is not a multiple of 4 KiB up to 64 MiB', "--bytes", "64KiB,5000")
-    refuses(2, "--set: holds less than two blocks of 1MiB; use more, or smaller --bytes", "--bytes", "1MiB",
-            "--set", "1MiB")
+    refuses(2, '--set: "1MiB" is less than two blocks of 1MiB; use more, or smaller --bytes',
+            "--bytes", "1MiB", "--set", "1MiB")
     refuses(2, '--runs: "102" is out of range; use 1 to 101', "--runs", 102)
     refuses(2, '--set: "2TiB" is out of range; use 8KiB to 1TiB', "--set", "2TiB")
 
