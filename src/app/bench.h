@@ -46,8 +46,8 @@ double bench_median(double *figures, uint32_t count);
 /**
  * Read the sizes of --bytes, "64KiB,1MiB": at most BENCH_SIZES_MAX.
  *
- * Errors  KVS_E_INVALID  one is no multiple of 4 KiB up to BENCH_BYTES_MAX, given twice, or one too
- *                        many.
+ * Errors  KVS_E_INVALID  one is no size, no multiple of 4 KiB from there to BENCH_BYTES_MAX, given
+ *                        twice, or one too many.
  */
 int bench_read_sizes(const char *list, uint64_t *ret_sizes, uint32_t *ret_count,
 		     struct kvs_error *err);

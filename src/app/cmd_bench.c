@@ -73,10 +73,15 @@ static int add_size(void *ctx, const char *item, struct kvs_error *err)
 	uint64_t            bytes;
 	uint32_t            i;
 
-	if (units_size(item, &bytes) < 0 || bytes < 4096 || bytes > BENCH_BYTES_MAX ||
-	    bytes % 4096 != 0) {
+	if (units_size(item, &bytes) < 0)
+		return err_set(err, KVS_E_INVALID, "--bytes: \"%.64s\" " UNITS_SIZE_RULE, item);
+	if (bytes < 4096 || bytes > BENCH_BYTES_MAX) {
 		return err_set(err, KVS_E_INVALID,
-			       "--bytes: \"%.64s\" is not a multiple of 4 KiB up to 64 MiB", item);
+			       "--bytes: \"%.64s\" is out of range; use 4KiB to 64MiB", item);
+	}
+	if (bytes % 4096 != 0) {
+		return err_set(err, KVS_E_INVALID, "--bytes: \"%.64s\" is not a multiple of 4KiB",
+			       item);
 	}
 	for (i = 0; i < sizes->count; i++) {
 		if (sizes->bytes[i] == bytes)

@@ -89,7 +89,7 @@ def copy_refuses_what_it_cannot_measure():
     def refuses(status, sentence, *arguments):
         command.refuses(status, f"kvstrata bench copy: {sentence}", "bench", "copy", *arguments)
 
-    refuses(2, '--bytes: "5000" is not a multiple of 4 KiB up to 64 MiB', "--bytes", "64KiB,5000")
+    refuses(2, '--bytes: "5000" is not a multiple of 4KiB', "--bytes", "64KiB,5000")
     refuses(2, '--set: "1MiB" is less than two blocks of 1MiB; use more, or smaller --bytes',
             "--bytes", "1MiB", "--set", "1MiB")
     refuses(2, '--runs: "102" is out of range; use 1 to 101', "--runs", 102)
@@ -154,7 +154,7 @@ def resp_measures_for_people():
 
 @suite.test
 def resp_refuses_what_it_cannot_measure():
-    command.refuses(2, 'kvstrata bench resp: --bytes: "5000" is not a multiple of 4 KiB up to 64 MiB',
+    command.refuses(2, 'kvstrata bench resp: --bytes: "5000" is not a multiple of 4KiB',
                     "bench", "resp", "--bytes", "64KiB,5000")
     command.refuses(2, 'kvstrata bench resp: --server: "6379" is not HOST:PORT',
                     "bench", "resp", "--server", "6379")
@@ -242,8 +242,8 @@ def store_refuses_what_it_cannot_measure():
     def refuses(sentence, *arguments):
         command.refuses(2, f"kvstrata bench store: {sentence}", "bench", "store", *arguments)
 
-    refuses('--bytes: "5000" is not a multiple of 4 KiB up to 64 MiB', "--bytes", "64KiB,5000")
-    refuses('--bytes: "64KB" is not a multiple of 4 KiB up to 64 MiB', "--bytes", "64KB")
+    refuses('--bytes: "5000" is not a multiple of 4KiB', "--bytes", "64KiB,5000")
+    refuses('--bytes: "64KB" is not a size; use an integer or a number with KiB, MiB, GiB, TiB', "--bytes", "64KB")
     refuses('--runs: "0" is out of range; use 1 to 101', "--runs", 0)
     refuses('--moved: "1MiB" is less than two objects of 1MiB; use more, or smaller --bytes',
             "--moved", "1MiB", "--bytes", "1MiB")
@@ -296,7 +296,7 @@ def manager_refuses_what_it_cannot_measure():
     def refuses(sentence, *arguments):
         command.refuses(2, f"kvstrata bench manager: {sentence}", "bench", "manager", *arguments)
 
-    refuses('--bytes: "5000" is not a multiple of 4 KiB up to 64 MiB', "--bytes", "64KiB,5000")
+    refuses('--bytes: "5000" is not a multiple of 4KiB', "--bytes", "64KiB,5000")
     refuses('--batch: "0" is out of range; use 1 to 4096', "--batch", 0)
     refuses('--path: "/nowhere": No such file or directory', "--path", "/nowhere")
 
@@ -413,8 +413,11 @@ def a_list_of_sizes_is_refused_alike_by_every_bench():
         for sizes in ("64KiB,", ",64KiB", "64KiB,,1MiB", ","):
             refuses(f'--bytes: "{sizes}" has an empty item; use commas between items only', sizes)
         # Not the 64 KiB that its first characters would be.
-        refuses('--bytes: "00000000000000000000000000655360000" is not a multiple of 4 KiB up to 64 MiB',
+        refuses('--bytes: "00000000000000000000000000655360000" is out of range; use 4KiB to 64MiB',
                 "00000000000000000000000000655360000")
+        refuses('--bytes: "0" is out of range; use 4KiB to 64MiB', "0")
+        for size in ("x", "-5"):
+            refuses(f'--bytes: "{size}" is not a size; use an integer or a number with KiB, MiB, GiB, TiB', size)
         refuses('--bytes: "65536" is given twice', "64KiB,1MiB,65536")
         refuses('--bytes: "36KiB" is one too many; use at most 8 sizes',
                 ",".join(f"{4 * i}KiB" for i in range(1, 10)))
