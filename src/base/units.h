@@ -19,7 +19,7 @@
 /* The rule each parser enforces, to be quoted after the offending value. */
 #define UNITS_SIZE_RULE "is not a size; use an integer or a number with KiB, MiB, GiB, TiB"
 #define UNITS_DURATION_RULE "is not a duration; use a number with ns, us, ms, s, m"
-#define UNITS_COUNT_RULE "is not a count; use a non-negative integer"
+#define UNITS_COUNT_RULE "is not a count; use an integer from 0 to 9223372036854775807"
 
 int units_size(const char *text, uint64_t *ret_bytes);
 int units_duration(const char *text, uint64_t *ret_ns);

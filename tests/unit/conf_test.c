@@ -247,7 +247,10 @@ static void flag_values_are_refused(void **state)
 	REFUSED("--deadline: \"250\" is not a duration; use a number with ns, us, ms, s, m",
 		"--deadline=250");
 	REFUSED("--deadline: \"10ns\" is too small; use at least 1us", "--deadline=10ns");
-	REFUSED("--limit: \"1.5\" is not a count; use a non-negative integer, or \"unlimited\"",
+	REFUSED("--limit: \"18446744073709551615\" is not a count;"
+		" use an integer from 0 to 9223372036854775807, or \"unlimited\"",
+		"--limit=18446744073709551615");
+	REFUSED("--limit: \"1.5\" is not a count; use an integer from 0 to 9223372036854775807, or \"unlimited\"",
 		"--limit=1.5");
 	REFUSED("--speed: \"inf\" is not a number; use a non-negative number, or \"max\"",
 		"--speed=inf");
@@ -382,9 +385,9 @@ static void files_are_refused(void **state)
 	refused_json("{\"deadline\": 250}",
 		     "deadline: 250 is not a duration; use a number with ns, us, ms, s, m");
 	refused_json("{\"limit\": \"12\"}",
-		     "limit: \"12\" is not a count; use a non-negative integer, or \"unlimited\"");
+		     "limit: \"12\" is not a count; use an integer from 0 to 9223372036854775807, or \"unlimited\"");
 	refused_json("{\"limit\": -1}",
-		     "limit: -1 is not a count; use a non-negative integer, or \"unlimited\"");
+		     "limit: -1 is not a count; use an integer from 0 to 9223372036854775807, or \"unlimited\"");
 	refused_json("{\"json\": \"true\"}", "json: \"true\" is not true or false");
 	refused_json("{\"json\": null}", "json: null is not true or false");
 	refused_json("{\"trace\": 3}", "trace: 3 is not text; use a string that is not empty");
