@@ -242,6 +242,20 @@ static int build(struct layout *layout, const struct layout_spec *target,
 	return rc;
 }
 
+/* The bytes are the target's and nothing of it is kept; what it says must be right all the same. */
+static int check_alias(const struct layout_spec *draft, struct kvs_error *err)
+{
+	struct layout layout;
+	const int     rc = layout_open(draft, NULL, &layout, err);
+
+	if (rc < 0) {
+		err_prefix(err, "draft");
+		return rc;
+	}
+	layout_close(&layout);
+	return 0;
+}
+
 int layout_open(const struct layout_spec *target, const struct layout_spec *draft,
 		struct layout *ret_layout, struct kvs_error *err)
 {
@@ -261,7 +275,10 @@ int layout_open(const struct layout_spec *target, const struct layout_spec *draf
 	layout.group_count = target->group_count;
 	layout.buffer_count = target->buffer_count;
 	layout.draft_aliased = draft && layout_is_alias(target, draft);
-	rc = build(&layout, target, layout.draft_aliased ? NULL : draft, err);
+	if (layout.draft_aliased)
+		rc = check_alias(draft, err);
+	if (rc == 0)
+		rc = build(&layout, target, layout.draft_aliased ? NULL : draft, err);
 	if (rc < 0) {
 		layout_close(&layout);
 		return rc;

@@ -724,6 +724,34 @@ static void an_aliased_target_and_draft_layout_is_transferred_once(void **state)
 	layout_close(&layout);
 }
 
+/* The target, but for what its names say. */
+static void an_aliased_draft_has_names_like_any_other(void **state)
+{
+	struct draft *const        target = sample();
+	struct draft               draft = *target;
+	struct layout_group_spec   groups[] = { draft.groups[0], draft.groups[1] };
+	struct layout_consumer_spec consumers[] = { { draft.ids[0], 2 }, { draft.ids[1], 2 } };
+	struct layout_spec         spec = target->spec;
+
+	(void)state;
+	groups[0].fields = draft.fields[0];
+	groups[1].fields = draft.fields[1];
+	spec.groups = groups;
+	spec.consumers = consumers;
+	draft.fields[0][0].id = NULL;
+	refuses(&target->spec, &spec, "draft: group 0: field 0: id: NULL, give one");
+	draft.fields[0][0].id = "garbage";
+	refuses(&target->spec, &spec, "draft: group 0, field \"garbage\": id: must be layer.N.NAME");
+	draft.fields[0][0].id = "layer.0.s";
+	refuses(&target->spec, &spec,
+		"draft: group 1, field \"layer.0.s\": id: is also that of a field of group 0");
+	draft.fields[0][0].id = "layer.0.k";
+	draft.ids[0][0] = "layer.9.k";
+	refuses(&target->spec, &spec, "draft: consumer 0: field: \"layer.9.k\", is in no group");
+	consumers[0] = (struct layout_consumer_spec){ NULL, 7 };
+	refuses(&target->spec, &spec, "draft: consumer 0: field: NULL, give an id");
+}
+
 /* Some of the target's bytes, but not all of them: neither an alias nor memory of its own. */
 static void a_draft_that_overlaps_the_target_is_refused(void **state)
 {
@@ -803,6 +831,7 @@ int main(void)
 		cmocka_unit_test(a_drafts_fields_join_the_targets_groups_behind_its_own),
 		cmocka_unit_test(target_and_draft_layouts_must_share_one_buffer),
 		cmocka_unit_test(an_aliased_target_and_draft_layout_is_transferred_once),
+		cmocka_unit_test(an_aliased_draft_has_names_like_any_other),
 		cmocka_unit_test(a_draft_that_overlaps_the_target_is_refused),
 		cmocka_unit_test(draft_layout_must_use_target_block_geometry),
 		cmocka_unit_test(a_draft_that_leaves_out_names_is_refused),
