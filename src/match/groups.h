@@ -32,8 +32,8 @@
 /* A longer prompt's boundaries would not fit into a block table's 32 bits. */
 #define TOKENS_MAX INT32_MAX
 
-/* Of a group in a sentence: its id and its name. */
-#define GROUP_LABEL "group %u \"%s\": "
+/* Of a group in a sentence: its id and its name, cut so that field and rule have room behind it. */
+#define GROUP_LABEL "group %u \"%.64s\": "
 
 enum group_kind { GROUP_FULL, GROUP_WINDOW, GROUP_STATE };
 

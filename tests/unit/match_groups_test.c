@@ -258,6 +258,7 @@ static struct group_spec with_name(struct group_spec spec, const char *name)
 static void a_refusal_names_the_group_and_the_field(void **state_)
 {
 	struct group_spec unpacked = window, unkind = window;
+	char              name[300] = "";
 
 	(void)state_;
 	unpacked.packing = 0;
@@ -280,6 +281,11 @@ static void a_refusal_names_the_group_and_the_field(void **state_)
 	refuse_second(with_name(window, ""), "group 1: name: is empty; give one");
 	refuse_second(with_name(window, "full"),
 		      "group 1 \"full\": name: is that of group 0; each has its own");
+	/* A name as long as a sentence leaves room for field and rule. */
+	memset(name, 'x', sizeof(name) - 1);
+	refuse_second(with_name(with_window(window, 0), name),
+		      "group 1 \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\": "
+		      "window_tokens: 0 is too small; use at least 1");
 }
 
 static void a_page_has_at_most_a_word_of_blocks(void **state_)
