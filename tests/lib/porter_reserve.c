@@ -144,6 +144,21 @@ void porter_expire(struct porter *porter)
 	guestbook_expire_locks(&porter->book);
 }
 
+/* Who got something has no more than its quota. */
+static void check_quotas(const struct porter *porter, const struct porter_batch *batch)
+{
+	uint32_t i;
+
+	for (i = 0; i < batch->count; i++) {
+		const uint64_t quota = porter->quotas[batch->keys[i].offset % PORTER_SPACES];
+
+		if (batch->rc[i] != 0 || quota == 0)
+			continue;
+		KVS_ASSERT_CMP(guestbook_bytes(&porter->book, &batch->keys[i].space, true), <=,
+			       quota);
+	}
+}
+
 void porter_reserve(struct porter *porter, struct porter_batch *batch, unsigned flags)
 {
 	struct before before;
@@ -165,4 +180,5 @@ void porter_reserve(struct porter *porter, struct porter_batch *batch, unsigned 
 					flags & HOST_TEMPORARY, &batch->spans[i]);
 		}
 	}
+	check_quotas(porter, batch);
 }

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "inn.h"
+#include "key/key.h"
 #include "named_block.h"
 
 /* Twelve objects of one page and its trailer. */
@@ -104,6 +105,23 @@ static void who_was_passed_over_goes_behind_all_others(void **state)
 	assert_true(inn_has(inn, 0));
 	assert_false(inn_has(inn, 2));
 	host_audit(inn->host);
+}
+
+/* For a policy that tells used from unused: whoever was locked when it was its turn was of use. */
+static void who_was_passed_over_counts_as_used(void **state)
+{
+	struct inn *const inn = *state;
+	uint32_t          i;
+
+	inn->options.policy = "host-order";
+	inn_open(inn);
+	fill_up(inn);
+	assert_int_equal(inn_lock(inn, inn->client, 0, 1), 0);
+	inn_put(inn, 100);
+	assert_int_equal(inn_unlock(inn, inn->client, 0, 1), 0);
+	for (i = 101; i < 120; i++)
+		inn_put(inn, i);
+	assert_true(inn_has(inn, 0));
 }
 
 static void B1_2_temporary_objects_go_like_others_when_unlocked(void **state)
@@ -214,6 +232,19 @@ static void no_object_lies_across_two_fields(void **state)
 	assert_int_equal(inn_reserve(inn, 2, 10 * INN_PAGE, 0), KVS_E_FULL);
 	assert_int_equal(inn_reserve(inn, 2, 9 * INN_PAGE, 0), 0);
 	assert_ptr_equal(inn_span.ptr, memory);
+}
+
+/* Its run shares a class with shorter ones: looked for one by one before a refusal. */
+static void a_run_that_just_fits_is_found(void **state)
+{
+	struct inn *const inn = *state;
+
+	inn_close(inn);
+	inn_init(inn, 40);
+	inn_open(inn);
+	assert_int_equal(inn_reserve(inn, 1, 6 * INN_PAGE, 0), 0);
+	assert_int_equal(inn_reserve(inn, 2, 33 * INN_PAGE, 0), KVS_E_FULL);
+	assert_int_equal(inn_reserve(inn, 2, 32 * INN_PAGE, 0), 0);
 }
 
 /* --- no room ---------------------------------------------------------------------------------- */
@@ -332,19 +363,30 @@ static void objects_of_all_shards_go_for_one_that_needs_the_room(void **state)
 	assert_int_equal(inn_usage(inn).counters[HOST_EVICTED], PAGES / 2);
 }
 
+static uint64_t shard_of_number(uint32_t number)
+{
+	const struct kvs_key key = key_of(number);
+
+	return key_hash(&key) % 16;
+}
+
 /* What is over in a shard that the call does not come to is over as well. */
-static void what_expired_elsewhere_is_dropped_before_a_refusal(void **state)
+static void what_expired_elsewhere_goes_before_what_is_of_use(void **state)
 {
 	struct inn *const inn = *state;
-	uint32_t          i;
+	uint32_t          i, elsewhere = 200;
 
 	inn->options.shard_count = 16;
 	inn_open(inn);
-	for (i = 0; i < PAGES / 2; i++)
+	while (shard_of_number(elsewhere) == shard_of_number(100))
+		elsewhere++;
+	inn_put(inn, elsewhere);
+	for (i = 0; i < PAGES / 2 - 1; i++)
 		assert_int_equal(inn_reserve(inn, i, INN_PAGE, 0), 0);
 	assert_int_equal(inn_reserve(inn, 100, 20 * INN_PAGE, 0), KVS_E_FULL);
 	inn->now_ns += INN_WRITE_TTL;
 	assert_int_equal(inn_reserve(inn, 100, 20 * INN_PAGE, 0), 0);
+	assert_true(inn_has(inn, elsewhere));
 }
 
 /* --- ahead of need ---------------------------------------------------------------------------- */
@@ -419,18 +461,20 @@ int main(void)
 		TEST(a_lock_is_no_use),
 		TEST(B1_2_what_is_locked_or_pinned_or_staged_does_not_go),
 		TEST(who_was_passed_over_goes_behind_all_others),
+		TEST(who_was_passed_over_counts_as_used),
 		TEST(B1_2_temporary_objects_go_like_others_when_unlocked),
 		TEST(a_crowd_of_locked_ones_is_passed_once),
 		TEST(a_buffer_only_evicts_nothing),
 		TEST(a_large_object_takes_the_room_of_several),
 		TEST(memory_that_is_given_back_joins),
 		TEST(no_object_lies_across_two_fields),
+		TEST(a_run_that_just_fits_is_found),
 		TEST(a_reservation_that_cannot_succeed_evicts_nothing),
 		TEST(a_batch_gets_what_there_is),
 		TEST(a_whole_batch_gets_room_for_all_or_for_none),
 		TEST(records_are_bounded_and_their_holders_go_for_new_ones),
 		TEST(objects_of_all_shards_go_for_one_that_needs_the_room),
-		TEST(what_expired_elsewhere_is_dropped_before_a_refusal),
+		TEST(what_expired_elsewhere_goes_before_what_is_of_use),
 		TEST(relieving_begins_past_one_mark_and_ends_at_the_other),
 		TEST(relieving_takes_nothing_that_is_held),
 		TEST(pressure_is_told_once_until_it_is_relieved),
