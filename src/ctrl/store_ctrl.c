@@ -166,6 +166,7 @@ void store_ctrl_stats(struct store_ctrl *ctrl, struct store_ctrl_stats *ret_stat
 	*ret_stats = ctrl->stats;
 	ret_stats->counters[STORE_CTRL_HEARD] =
 		ctrl->heard + ctrl->unheard + ctrl->unwanted;
+	ret_stats->counters[STORE_CTRL_UNWANTED] += ctrl->unwanted;
 	ret_stats->counters[STORE_CTRL_UNQUEUED] += ctrl->unheard;
 	os_mutex_unlock(&ctrl->loop.lock);
 }

@@ -27,11 +27,13 @@
 
 #define STORE_CTRL_COUNTERS(X) \
 	X(STORE_CTRL_HEARD, "heard")         /* keys of notices */ \
-	X(STORE_CTRL_UNQUEUED, "unqueued")   /* dropped: a queue was full, or its adapter left or stopped */ \
+	X(STORE_CTRL_UNWANTED, "unwanted")   /* of them: no adapter was there */ \
+	X(STORE_CTRL_UNQUEUED, "unqueued")   /* dropped: a queue full, its adapter left or stuck, stop */ \
 	X(STORE_CTRL_GONE, "gone")           /* not in Host any more when their turn came */ \
 	X(STORE_CTRL_SUBMITTED, "submitted") /* keys, an adapter */ \
 	X(STORE_CTRL_STORED, "stored")       /* keys of tasks that succeeded */ \
 	X(STORE_CTRL_FAILED, "failed")       /* keys of tasks that did not */ \
+	X(STORE_CTRL_REFUSED, "refused")     /* keys that an adapter took no task for */ \
 	X(STORE_CTRL_TASKS, "tasks") \
 	X(STORE_CTRL_DELETED, "deleted")     /* from Host, by the policy */ \
 	X(STORE_CTRL_KEPT, "kept")           /* the policy said delete, somebody uses it */ \

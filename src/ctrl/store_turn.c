@@ -65,7 +65,11 @@ static void hear(struct store_ctrl *ctrl, uint32_t key_count, uint64_t number)
 	if (key_count == 0)
 		return;
 	info_count = seats_infos(&ctrl->seats, infos);
-	there = info_count > 0 ? look_at(ctrl, key_count) : 0;
+	if (info_count == 0) {
+		count(ctrl, STORE_CTRL_UNWANTED, key_count);
+		return;
+	}
+	there = look_at(ctrl, key_count);
 	if (there == 0)
 		return;
 	memset(ctrl->targets, 0, there * sizeof(*ctrl->targets));
@@ -167,7 +171,7 @@ static bool submit(struct store_ctrl *ctrl, uint32_t adapter, struct store_task 
 		store_queue_put_back(&ctrl->queue, adapter, task);
 		return false;
 	}
-	count(ctrl, STORE_CTRL_FAILED, key_count);
+	count(ctrl, STORE_CTRL_REFUSED, key_count);
 	store_queue_settle(&ctrl->queue, task, false);
 	end_task(ctrl, adapter, task);
 	return true;
@@ -178,7 +182,7 @@ static void feed(struct store_ctrl *ctrl, uint32_t adapter)
 	struct store_task *task;
 
 	if (store_queue_stuck(&ctrl->queue, adapter))
-		count(ctrl, STORE_CTRL_FAILED, store_queue_drop(&ctrl->queue, adapter));
+		count(ctrl, STORE_CTRL_UNQUEUED, store_queue_drop(&ctrl->queue, adapter));
 	do {
 		task = store_queue_next(&ctrl->queue, adapter);
 	} while (task && submit(ctrl, adapter, task));

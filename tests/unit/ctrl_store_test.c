@@ -292,7 +292,9 @@ static void B3_1_a_refused_submission_gives_its_pins_back(void **state)
 	crate_wait_inside(&depot.crates[0], 1);
 	assert_int_equal(adapter_close(depot.adapters[0], 0), KVS_E_QUARANTINE);
 	depot_write(&depot, 1, 4);
-	depot_await_counter(&depot, STORE_CTRL_FAILED, 4);
+	depot_await_counter(&depot, STORE_CTRL_REFUSED, 4);
+	/* Nothing was under way for them: no task has failed. */
+	assert_int_equal(counted(STORE_CTRL_FAILED), 0);
 	assert_int_equal(depot_usage(&depot).pins, 1);
 	crate_open(&depot.crates[0]);
 	close_all();
@@ -432,6 +434,7 @@ static void without_adapters_nothing_is_pinned_or_kept(void **state)
 	depot_flush(&depot);
 	assert_int_equal(depot_usage(&depot).pins, 0);
 	assert_int_equal(counted(STORE_CTRL_HEARD), 5);
+	assert_int_equal(counted(STORE_CTRL_UNWANTED), 5);
 	assert_true(depot_has(&depot, 0));
 	depot_remove(&depot, 0);
 	close_all();
