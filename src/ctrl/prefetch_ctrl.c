@@ -193,6 +193,7 @@ static int acquire(struct prefetch_ctrl *ctrl, uint32_t *ret_number)
 	ctrl->refused_full += rc == KVS_E_FULL;
 	if (rc == 0) {
 		*ret_number = slots_acquire(&ctrl->slots);
+		KVS_ASSERT(*ret_number != SLOT_NONE);
 		ctrl->asks[*ret_number].stage = ASK_FILLING;
 	}
 	os_mutex_unlock(&ctrl->loop.lock);

@@ -69,10 +69,12 @@ static void collect(struct prefetch_ctrl *ctrl, uint32_t n)
 
 static struct prefetch_run *begin(struct prefetch_ctrl *ctrl, struct ask_slot *slot)
 {
-	struct prefetch_run *const run = &ctrl->runs[slots_acquire(&ctrl->busy)];
+	const uint32_t number = slots_acquire(&ctrl->busy);
 
-	prefetch_run_begin(run, &slot->ask);
-	return run;
+	/* Whoever starts was admitted; who ends in the queue has the spare one, and leaves it at once. */
+	KVS_ASSERT(number != SLOT_NONE);
+	prefetch_run_begin(&ctrl->runs[number], &slot->ask);
+	return &ctrl->runs[number];
 }
 
 /* With the lock: it has left the queue. */

@@ -199,7 +199,7 @@ struct store_task *store_queue_next(struct store_queue *queue, uint32_t adapter)
 	struct store_line *const line = &queue->lines[adapter];
 	struct store_task       *task;
 	uint64_t                 bytes;
-	uint32_t                 most;
+	uint32_t                 most, slot;
 
 	if (line->count == 0 || line->busy.busy_count == queue->limits.in_flight_max)
 		return NULL;
@@ -207,7 +207,9 @@ struct store_task *store_queue_next(struct store_queue *queue, uint32_t adapter)
 	most = room_of(queue, line, bytes);
 	if (most == 0)
 		return NULL;
-	task = &line->tasks[slots_acquire(&line->busy)];
+	slot = slots_acquire(&line->busy);
+	KVS_ASSERT(slot != SLOT_NONE);
+	task = &line->tasks[slot];
 	task->task_id = 0;
 	task->doubt = false;
 	task->count = 0;
