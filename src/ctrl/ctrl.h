@@ -28,10 +28,9 @@
 
 #include <kvstrata/policy.h>
 
-#define CTRL_IN_FLIGHT_DEFAULT 8u
-#define CTRL_IN_FLIGHT_MAX     1024u
-#define CTRL_QUEUE_MAX         1048576u
-#define CTRL_KEYS_MAX          65536u /* of one prefetch */
+#define CTRL_IN_FLIGHT_MAX 1024u
+#define CTRL_QUEUE_MAX     1048576u
+#define CTRL_KEYS_MAX      65536u /* of one prefetch */
 
 struct ctrl_limits {
 	uint32_t in_flight_max;   /* tasks an adapter (store); requests (prefetch); at least 1 */

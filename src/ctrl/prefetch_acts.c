@@ -104,7 +104,7 @@ void run_act_ask(struct prefetch_run *run, struct prefetch_tools *tools, enum pr
 
 	(void)why;
 	look_again(run, tools);
-	if (run->ask->skip_store || tools->info_count == 0 ||
+	if (tools->info_count == 0 ||
 	    run_match(run, tools, NULL, run->ask->chunk_count) == run->ask->chunk_count)
 		return;
 	count = run_gather(run, tools, is_missing, 0);

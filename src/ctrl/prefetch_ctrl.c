@@ -171,7 +171,6 @@ static void fill(struct ask_slot *slot, const struct prefetch_request *request, 
 	ask->key_count = key_count;
 	ask->lock_count = request->lock_count;
 	ask->retain = request->retain;
-	ask->skip_store = request->skip_store;
 	ask->deadline_ns = request->deadline_ns;
 	memcpy(ask->keys, request->keys, key_count * sizeof(*ask->keys));
 	memcpy(ask->bytes, request->bytes, key_count * sizeof(*ask->bytes));
@@ -287,21 +286,6 @@ void prefetch_ctrl_cancel(struct prefetch_ctrl *ctrl, uint64_t request_id)
 	slot = prefetch_slot_locked(ctrl, request_id);
 	if (slot)
 		prefetch_slot_drop_locked(ctrl, slot);
-	os_mutex_unlock(&ctrl->loop.lock);
-	loop_signal(&ctrl->loop);
-}
-
-void prefetch_ctrl_forget(struct prefetch_ctrl *ctrl, host_client reader)
-{
-	uint32_t number;
-
-	os_mutex_lock(&ctrl->loop.lock);
-	SLOTS_EACH(&ctrl->slots, number) {
-		struct ask_slot *const slot = &ctrl->asks[number];
-
-		if (slot->stage != ASK_FILLING && slot->ask.reader == reader)
-			prefetch_slot_drop_locked(ctrl, slot);
-	}
 	os_mutex_unlock(&ctrl->loop.lock);
 	loop_signal(&ctrl->loop);
 }

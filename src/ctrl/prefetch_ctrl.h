@@ -40,7 +40,6 @@ struct prefetch_request {
 	const uint64_t       *held;       /* bits: locked in Host for the reader, lock_count times each */
 	uint32_t              lock_count; /* 1 .. HOST_LOCKS_MAX */
 	bool                  retain;     /* keep what is loaded, whatever the policy says */
-	bool                  skip_store; /* ask no adapter */
 	uint64_t              deadline_ns; /* a time; UINT64_MAX: none */
 	/* Its result waits; from the controller's thread, no lock held; NULL: nobody asks. */
 	void (*done)(void *arg, uint64_t request_id);
@@ -125,22 +124,22 @@ bool prefetch_ctrl_take(struct prefetch_ctrl *ctrl, uint64_t request_id,
 
 /*
  * Keys that stores and Host were found to have, as a boundary in chunks: known before the load ends, and
- * until the result is taken.
+ * until the result is taken.  It is the answer to a query of what a lookup hit, which door B is to offer
+ * and does not yet: an engine may plan its compute by it while the load runs.
  */
 bool prefetch_ctrl_found(struct prefetch_ctrl *ctrl, uint64_t request_id, uint32_t *ret_boundary);
 
 /*
  * Give it up: its result is dropped at once; soon the reader's locks are given back, and late I/O drains.
- * A `done` that is being called comes nevertheless, another does not.  Unknown ids are none.
+ * A `done` that is being called comes nevertheless, another does not.  Unknown ids are none.  The reader
+ * may be closed already.
  */
 void prefetch_ctrl_cancel(struct prefetch_ctrl *ctrl, uint64_t request_id);
 
-/* The same for all requests of a reader, which may be closed already. */
-void prefetch_ctrl_forget(struct prefetch_ctrl *ctrl, host_client reader);
-
 /*
  * Wait until nothing is queued, under way or draining, and all that was given up is back; false at
- * deadline_ns (a time).  Results may still wait to be taken.
+ * deadline_ns (a time).  Results may still wait to be taken.  A manager needs no such wait, its close
+ * has one; rigs do, which look at the Host behind it.
  */
 bool prefetch_ctrl_idle(struct prefetch_ctrl *ctrl, uint64_t deadline_ns);
 

@@ -29,7 +29,7 @@ struct ask_slot {
 
 	/* Under the lock. */
 	enum ask_stage         stage;
-	bool                   dropped; /* cancelled or forgotten: nobody gets a result */
+	bool                   dropped; /* cancelled: nobody gets a result */
 	bool                   has_run;
 	bool                   found_known;
 	uint32_t               found_boundary;

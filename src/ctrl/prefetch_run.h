@@ -29,7 +29,7 @@ struct prefetch_ask {
 	host_client     reader;
 	struct flat     flat;
 	uint32_t        chunk_count, key_count, lock_count;
-	bool            retain, skip_store;
+	bool            retain;
 	uint64_t        deadline_ns;
 	uint64_t        need_bytes; /* of all keys that are not held */
 	struct kvs_key *keys;

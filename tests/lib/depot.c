@@ -10,6 +10,7 @@
 #define FOREVER_NS (UINT64_C(1) << 62)
 #define WRITE_TAG 0u
 #define LOOK_AGAIN_NS 500000
+#define IN_FLIGHT 8u
 
 static const struct adapter_options adapter_options = {
 	/* A store that failed may be asked again at once: no test waits for a cooldown. */
@@ -52,9 +53,9 @@ void depot_init(struct depot *depot)
 	*depot = (struct depot){ .crate_count = 2, .pages = 1024 };
 	KVS_ASSERT(store_policy_find("default", &depot->store_policy, NULL) == 0);
 	KVS_ASSERT(prefetch_policy_find("default", &depot->prefetch_policy, NULL) == 0);
-	depot->store_limits = (struct ctrl_limits){ .in_flight_max = CTRL_IN_FLIGHT_DEFAULT,
+	depot->store_limits = (struct ctrl_limits){ .in_flight_max = IN_FLIGHT,
 						    .queue_max = 4096 };
-	depot->prefetch_limits = (struct ctrl_limits){ .in_flight_max = CTRL_IN_FLIGHT_DEFAULT,
+	depot->prefetch_limits = (struct ctrl_limits){ .in_flight_max = IN_FLIGHT,
 						       .queue_max = 64,
 						       .request_keys = DEPOT_REQUEST_KEYS };
 }
@@ -418,7 +419,6 @@ uint64_t depot_ask(struct depot *depot, const struct depot_ask *ask)
 	request.held = &held;
 	request.lock_count = ask->locks ? ask->locks : 1;
 	request.retain = ask->retain;
-	request.skip_store = ask->skip_store;
 	request.deadline_ns = ask->deadline_ns ? ask->deadline_ns : UINT64_MAX;
 	request.done_arg = depot;
 	count = ask->chunks * flat_keys(request.flat);

@@ -98,7 +98,7 @@ struct depot_ask {
 	uint32_t    from, chunks;
 	const struct flat *flat;   /* NULL: one group, plain prefix; key i of the bits is from + i */
 	uint32_t    locks;         /* 0: 1 */
-	bool        retain, skip_store;
+	bool        retain;
 	uint64_t    deadline_ns;   /* 0: none */
 	host_client reader;        /* 0: the client */
 };

@@ -519,7 +519,6 @@ static void begin(struct world *world, const struct prop_op *op)
 	world->ask.request_id++;
 	world->ask.lock_count = 1 + (uint32_t)prng_below(&prng, 3);
 	world->ask.retain = draw(&prng, 4);
-	world->ask.skip_store = draw(&prng, 1);
 	world->odd = (uint32_t)prng_below(&prng, 1000);
 	world->room = draw(&prng, 8) ? KEYS : (uint32_t)prng_below(&prng, 40);
 	world->tools.info_count = (uint32_t)prng_below(&prng, ADAPTERS + 1);

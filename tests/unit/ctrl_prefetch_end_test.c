@@ -202,7 +202,7 @@ static void a_request_whose_time_is_over_asks_nobody(void **state)
 	depot_close(&depot);
 }
 
-/* --- cancel and forget ------------------------------------------------------------------------- */
+/* --- cancel ------------------------------------------------------------------------------------ */
 
 static void B4_4_a_cancel_gives_locks_back_in_every_state(void **state)
 {
@@ -243,7 +243,7 @@ static void B4_4_a_reader_that_is_gone_leaves_nothing_behind(void **state)
 {
 	struct depot_ask ask = { .chunks = 3 };
 	host_client      reader;
-	uint64_t         done;
+	uint64_t         done, loading;
 
 	(void)state;
 	open_with(8);
@@ -258,10 +258,11 @@ static void B4_4_a_reader_that_is_gone_leaves_nothing_behind(void **state)
 	crate_shut_moves(&depot.crates[0]);
 	ask.from = 0;
 	ask.chunks = 3;
-	depot_ask(&depot, &ask);
+	loading = depot_ask(&depot, &ask);
 	crate_wait_inside(&depot.crates[0], 1);
 	assert_int_equal(host_client_close(depot.host, reader, os_now_ns()), 0);
-	prefetch_ctrl_forget(depot.prefetch, reader);
+	prefetch_ctrl_cancel(depot.prefetch, done);
+	prefetch_ctrl_cancel(depot.prefetch, loading);
 	crate_open(&depot.crates[0]);
 	depot_idle(&depot);
 	assert_int_equal(depot_usage(&depot).locks, 0);
