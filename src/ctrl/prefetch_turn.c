@@ -13,6 +13,20 @@
 
 #define RETIRED_IDS 16
 
+/*
+ * How much of a list this turn takes: what comes while it is taken has signalled, and is the next turn's.
+ * Whoever asks again as soon as he is answered must not hold up all others.
+ */
+static uint32_t count_of(struct prefetch_ctrl *ctrl, const struct list *list)
+{
+	uint32_t count;
+
+	os_mutex_lock(&ctrl->loop.lock);
+	count = list->count;
+	os_mutex_unlock(&ctrl->loop.lock);
+	return count;
+}
+
 static struct ask_slot *slot_of(struct prefetch_ctrl *ctrl, const struct prefetch_run *run)
 {
 	return &ctrl->asks[run->ask->request_id % ctrl->limits.queue_max];
@@ -186,9 +200,10 @@ static struct ask_slot *next_dropped(struct prefetch_ctrl *ctrl)
 
 static void drop_all(struct prefetch_ctrl *ctrl)
 {
+	uint32_t         left = count_of(ctrl, &ctrl->dropped);
 	struct ask_slot *slot;
 
-	while ((slot = next_dropped(ctrl)))
+	for (; left > 0 && (slot = next_dropped(ctrl)); left--)
 		drop(ctrl, slot);
 }
 
@@ -226,9 +241,9 @@ static void give_up(struct prefetch_ctrl *ctrl, struct prefetch_run *run, enum p
 static uint64_t expire(struct prefetch_ctrl *ctrl)
 {
 	const uint64_t   now_ns = os_now_ns();
+	uint32_t         left = count_of(ctrl, &ctrl->queue), number;
 	uint64_t         deadline_ns = UINT64_MAX;
 	struct ask_slot *slot;
-	uint32_t         number;
 
 	SLOTS_EACH(&ctrl->busy, number) {
 		struct prefetch_run *const run = &ctrl->runs[number];
@@ -240,7 +255,7 @@ static uint64_t expire(struct prefetch_ctrl *ctrl)
 		else if (run->ask->deadline_ns < deadline_ns)
 			deadline_ns = run->ask->deadline_ns;
 	}
-	while ((slot = next_expired(ctrl, now_ns, &deadline_ns)))
+	for (; left > 0 && (slot = next_expired(ctrl, now_ns, &deadline_ns)); left--)
 		give_up(ctrl, begin(ctrl, slot), PREFETCH_DEADLINE);
 	return deadline_ns;
 }
@@ -303,16 +318,18 @@ static struct ask_slot *next_queued(struct prefetch_ctrl *ctrl, bool *ret_stale)
 
 static void start_all(struct prefetch_ctrl *ctrl)
 {
+	uint32_t         left = count_of(ctrl, &ctrl->queue);
 	struct ask_slot *slot;
 	bool             stale;
 
-	while ((slot = next_queued(ctrl, &stale)) || stale) {
+	while (left > 0 && ((slot = next_queued(ctrl, &stale)) || stale)) {
 		struct prefetch_run *run;
 
 		if (stale) {
 			take_seats(ctrl);
 			continue;
 		}
+		left--;
 		run = begin(ctrl, slot);
 		prefetch_run_start(run, &ctrl->tools);
 		deliver(ctrl, run);

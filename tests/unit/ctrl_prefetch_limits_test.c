@@ -2,6 +2,7 @@
 /* The prefetch controller's bounds, Host room, adapters that come and go, policies that err. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -151,6 +152,61 @@ static void B4_1_a_full_queue_refuses_and_results_keep_their_place(void **state)
 	depot_idle(&depot);
 	assert_int_equal(take_and_give(ids[0], 0).boundary + take_and_give(ids[2], 2).boundary, 0);
 	prefetch_ctrl_cancel(depot.prefetch, id);
+	close_all();
+}
+
+/* Asks for what Host has, and asks again when it is told. */
+struct repeater {
+	struct prefetch_request request;
+	struct kvs_key          key;
+	uint64_t                bytes, held;
+	struct flat             flat;
+	atomic_bool             enough;
+};
+
+static void ask_again(void *arg, uint64_t request_id)
+{
+	struct repeater *const repeater = arg;
+	struct prefetch_result result;
+	uint64_t               locked = 0, id;
+
+	KVS_ASSERT(prefetch_ctrl_take(depot.prefetch, request_id, &result, &locked));
+	KVS_ASSERT_CMP(locked, ==, 1);
+	depot_unlock(&depot, 40, 1);
+	if (!repeater->enough)
+		KVS_ASSERT(prefetch_ctrl_submit(depot.prefetch, &repeater->request, &id) == 0);
+}
+
+static void who_asks_again_at_once_holds_up_no_other(void **state)
+{
+	static const uint32_t whole[] = { FLAT_ALL };
+	struct repeater       repeater = { .key = depot_key(40), .bytes = CRATE_BYTES };
+	uint64_t              id, own;
+
+	(void)state;
+	assert_int_equal(flat_make(whole, 1, 1, &repeater.flat, NULL), 0);
+	prepare(1);
+	depot_open(&depot);
+	depot_write(&depot, 40, 1);
+	depot_place(&depot, 0, 0, 3);
+	crate_shut_moves(&depot.crates[0]);
+	id = depot_prefetch(&depot, 0, 3);
+	crate_wait_inside(&depot.crates[0], 1);
+	repeater.request = (struct prefetch_request){ .reader = depot.client,
+						      .keys = &repeater.key,
+						      .bytes = &repeater.bytes,
+						      .chunk_count = 1,
+						      .flat = &repeater.flat,
+						      .held = &repeater.held,
+						      .lock_count = 1,
+						      .deadline_ns = UINT64_MAX,
+						      .done = ask_again,
+						      .done_arg = &repeater };
+	assert_int_equal(prefetch_ctrl_submit(depot.prefetch, &repeater.request, &own), 0);
+	crate_open(&depot.crates[0]);
+	depot_await_done(&depot, id);
+	repeater.enough = true;
+	assert_int_equal(take_and_give(id, 0).boundary, 3);
 	close_all();
 }
 
@@ -546,6 +602,7 @@ int main(void)
 		cmocka_unit_test(B4_3_one_request_follows_another),
 		cmocka_unit_test(B4_3_bytes_of_host_bound_what_is_in_flight),
 		cmocka_unit_test(B4_1_a_full_queue_refuses_and_results_keep_their_place),
+		cmocka_unit_test(who_asks_again_at_once_holds_up_no_other),
 		cmocka_unit_test(B4_1_bad_requests_are_refused),
 		cmocka_unit_test(limits_are_checked_by_name),
 		cmocka_unit_test(a_host_without_a_client_left_is_no_host_for_it),
