@@ -124,6 +124,12 @@ struct ask_slot *prefetch_slot_locked(struct prefetch_ctrl *ctrl, uint64_t reque
 	return slot;
 }
 
+void prefetch_slot_take_up_locked(struct ask_slot *slot)
+{
+	slot->stage = ASK_UNDER_WAY;
+	slot->has_run = true;
+}
+
 void prefetch_slot_settle_locked(struct prefetch_ctrl *ctrl, struct ask_slot *slot)
 {
 	if (slot->stage != ASK_TAKEN || slot->has_run)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The prefetch controller's own shape: prefetch_tables.c has its memory, prefetch_ctrl.c is what callers
- * enter, prefetch_turn.c what its thread does, prefetch_hands.c how a run reaches Host and adapters.
+ * enter, prefetch_turn.c what its thread does, prefetch_give_up.c how it ends what is given up, and
+ * prefetch_hands.c how a run reaches Host and adapters.
  *
  * A request lies in a slot from its submission until its result was taken and its run is OVER.  A run is the
  * thread's; slots are handed over under the lock: what was asked is constant from QUEUED on, so that the
@@ -82,8 +83,29 @@ uint64_t prefetch_turn(struct prefetch_ctrl *ctrl);
 /* All that has no result gets PREFETCH_STOPPED, and results that wait are dropped with their locks. */
 void prefetch_turn_stop(struct prefetch_ctrl *ctrl);
 
+/*
+ * How much of a list this turn takes: what comes while it is taken has signalled, and is the next turn's.
+ * Whoever asks again as soon as he is answered must not hold up all others.
+ */
+uint32_t prefetch_turn_count(struct prefetch_ctrl *ctrl, const struct list *list);
+
+/*
+ * Parts of a turn: see who is there; a run for a request that has left the queue; tell the world of a
+ * run, whose slot goes with it where nobody waits for a result.
+ */
+void                 prefetch_turn_take_seats(struct prefetch_ctrl *ctrl);
+struct prefetch_run *prefetch_turn_begin(struct prefetch_ctrl *ctrl, struct ask_slot *slot);
+void                 prefetch_turn_deliver(struct prefetch_ctrl *ctrl, struct prefetch_run *run);
+
+/* What was cancelled gives its locks back. */
+void prefetch_drop_all(struct prefetch_ctrl *ctrl);
+/* What is past its deadline gets its result; the nearest deadline that is left. */
+uint64_t prefetch_expire(struct prefetch_ctrl *ctrl);
+
 /* With the lock: the slot of a request that lives; NULL. */
 struct ask_slot *prefetch_slot_locked(struct prefetch_ctrl *ctrl, uint64_t request_id);
+/* With the lock: it has left the queue, and is the thread's. */
+void prefetch_slot_take_up_locked(struct ask_slot *slot);
 /* With the lock: nobody gets its result, and the thread gives back what it has. */
 void prefetch_slot_drop_locked(struct prefetch_ctrl *ctrl, struct ask_slot *slot);
 /* With the lock: the slot is free when nobody needs it any more. */

@@ -13,11 +13,7 @@
 
 #define RETIRED_IDS 16
 
-/*
- * How much of a list this turn takes: what comes while it is taken has signalled, and is the next turn's.
- * Whoever asks again as soon as he is answered must not hold up all others.
- */
-static uint32_t count_of(struct prefetch_ctrl *ctrl, const struct list *list)
+uint32_t prefetch_turn_count(struct prefetch_ctrl *ctrl, const struct list *list)
 {
 	uint32_t count;
 
@@ -30,6 +26,15 @@ static uint32_t count_of(struct prefetch_ctrl *ctrl, const struct list *list)
 static struct ask_slot *slot_of(struct prefetch_ctrl *ctrl, const struct prefetch_run *run)
 {
 	return &ctrl->asks[run->ask->request_id % ctrl->limits.queue_max];
+}
+
+void prefetch_turn_take_seats(struct prefetch_ctrl *ctrl)
+{
+	os_mutex_lock(&ctrl->loop.lock);
+	ctrl->seats = ctrl->loop.seats;
+	ctrl->turning = true;
+	os_mutex_unlock(&ctrl->loop.lock);
+	ctrl->tools.info_count = seats_infos(&ctrl->seats, ctrl->tools.infos);
 }
 
 /* --- collecting -------------------------------------------------------------------------------- */
@@ -81,7 +86,7 @@ static void collect(struct prefetch_ctrl *ctrl, uint32_t n)
 
 /* --- runs -------------------------------------------------------------------------------------- */
 
-static struct prefetch_run *begin(struct prefetch_ctrl *ctrl, struct ask_slot *slot)
+struct prefetch_run *prefetch_turn_begin(struct prefetch_ctrl *ctrl, struct ask_slot *slot)
 {
 	const uint32_t number = slots_acquire(&ctrl->busy);
 
@@ -91,26 +96,7 @@ static struct prefetch_run *begin(struct prefetch_ctrl *ctrl, struct ask_slot *s
 	return &ctrl->runs[number];
 }
 
-/* With the lock: it has left the queue. */
-static void take_up_locked(struct ask_slot *slot)
-{
-	slot->stage = ASK_UNDER_WAY;
-	slot->has_run = true;
-}
-
-static struct prefetch_run *run_of(struct prefetch_ctrl *ctrl, const struct ask_slot *slot)
-{
-	uint32_t number;
-
-	SLOTS_EACH(&ctrl->busy, number) {
-		if (ctrl->runs[number].ask == &slot->ask)
-			return &ctrl->runs[number];
-	}
-	return NULL;
-}
-
-/* What the world may know of a run; its slot goes with it where nobody waits for a result. */
-static void deliver(struct prefetch_ctrl *ctrl, struct prefetch_run *run)
+void prefetch_turn_deliver(struct prefetch_ctrl *ctrl, struct prefetch_run *run)
 {
 	struct ask_slot *const slot = slot_of(ctrl, run);
 	const uint64_t         request_id = run->ask->request_id;
@@ -146,127 +132,7 @@ static void deliver_all(struct prefetch_ctrl *ctrl)
 	uint32_t slot;
 
 	SLOTS_EACH(&ctrl->busy, slot)
-		deliver(ctrl, &ctrl->runs[slot]);
-}
-
-/* --- giving up --------------------------------------------------------------------------------- */
-
-/* Locks of a result that nobody will take. */
-static void unlock_result(struct prefetch_ctrl *ctrl, struct ask_slot *slot)
-{
-	uint32_t count = 0, i;
-
-	for (i = 0; i < slot->ask.key_count; i++) {
-		if (bits_test(slot->locked, i))
-			ctrl->tools.keys[count++] = slot->ask.keys[i];
-	}
-	if (count > 0)
-		prefetch_hands.unlock(ctrl, &slot->ask, ctrl->tools.keys, count);
-}
-
-/* A dropped request of any stage; for one in the queue the spare run is as good as any. */
-static void drop(struct prefetch_ctrl *ctrl, struct ask_slot *slot)
-{
-	struct prefetch_run *run = run_of(ctrl, slot);
-
-	if (!run && slot->stage == ASK_UNDER_WAY)
-		run = begin(ctrl, slot);
-	if (run && !prefetch_run_has_result(run))
-		prefetch_run_give_up(run, &ctrl->tools, PREFETCH_CANCELLED);
-	if (run)
-		deliver(ctrl, run);
-	unlock_result(ctrl, slot);
-	os_mutex_lock(&ctrl->loop.lock);
-	slot->stage = ASK_TAKEN;
-	prefetch_slot_settle_locked(ctrl, slot);
-	os_mutex_unlock(&ctrl->loop.lock);
-}
-
-static struct ask_slot *next_dropped(struct prefetch_ctrl *ctrl)
-{
-	struct ask_slot *slot = NULL;
-	uint32_t         number;
-
-	os_mutex_lock(&ctrl->loop.lock);
-	number = list_pop_head(&ctrl->dropped, ctrl->links);
-	if (number != SLOT_NONE) {
-		slot = &ctrl->asks[number];
-		if (slot->stage == ASK_QUEUED)
-			take_up_locked(slot);
-	}
-	os_mutex_unlock(&ctrl->loop.lock);
-	return slot;
-}
-
-static void drop_all(struct prefetch_ctrl *ctrl)
-{
-	uint32_t         left = count_of(ctrl, &ctrl->dropped);
-	struct ask_slot *slot;
-
-	for (; left > 0 && (slot = next_dropped(ctrl)); left--)
-		drop(ctrl, slot);
-}
-
-/* The first in the queue whose time is over, out of it; NULL.  *deadline_ns: the nearest of the others. */
-static struct ask_slot *next_expired(struct prefetch_ctrl *ctrl, uint64_t now_ns,
-				     uint64_t *deadline_ns)
-{
-	struct ask_slot *expired = NULL;
-	uint32_t         number;
-
-	os_mutex_lock(&ctrl->loop.lock);
-	for (number = ctrl->queue.head; number != SLOT_NONE; number = ctrl->links[number].next) {
-		const uint64_t at_ns = ctrl->asks[number].ask.deadline_ns;
-
-		if (at_ns <= now_ns) {
-			list_remove(&ctrl->queue, ctrl->links, number);
-			expired = &ctrl->asks[number];
-			take_up_locked(expired);
-			break;
-		}
-		if (at_ns < *deadline_ns)
-			*deadline_ns = at_ns;
-	}
-	os_mutex_unlock(&ctrl->loop.lock);
-	return expired;
-}
-
-static void give_up(struct prefetch_ctrl *ctrl, struct prefetch_run *run, enum prefetch_end why)
-{
-	prefetch_run_give_up(run, &ctrl->tools, why);
-	deliver(ctrl, run);
-}
-
-/* The nearest deadline that is left. */
-static uint64_t expire(struct prefetch_ctrl *ctrl)
-{
-	const uint64_t   now_ns = os_now_ns();
-	uint32_t         left = count_of(ctrl, &ctrl->queue), number;
-	uint64_t         deadline_ns = UINT64_MAX;
-	struct ask_slot *slot;
-
-	SLOTS_EACH(&ctrl->busy, number) {
-		struct prefetch_run *const run = &ctrl->runs[number];
-
-		if (prefetch_run_has_result(run))
-			continue;
-		if (run->ask->deadline_ns <= now_ns)
-			give_up(ctrl, run, PREFETCH_DEADLINE);
-		else if (run->ask->deadline_ns < deadline_ns)
-			deadline_ns = run->ask->deadline_ns;
-	}
-	for (; left > 0 && (slot = next_expired(ctrl, now_ns, &deadline_ns)); left--)
-		give_up(ctrl, begin(ctrl, slot), PREFETCH_DEADLINE);
-	return deadline_ns;
-}
-
-static void take_seats(struct prefetch_ctrl *ctrl)
-{
-	os_mutex_lock(&ctrl->loop.lock);
-	ctrl->seats = ctrl->loop.seats;
-	ctrl->turning = true;
-	os_mutex_unlock(&ctrl->loop.lock);
-	ctrl->tools.info_count = seats_infos(&ctrl->seats, ctrl->tools.infos);
+		prefetch_turn_deliver(ctrl, &ctrl->runs[slot]);
 }
 
 /* --- starting ---------------------------------------------------------------------------------- */
@@ -310,7 +176,7 @@ static struct ask_slot *next_queued(struct prefetch_ctrl *ctrl, bool *ret_stale)
 	if (!*ret_stale && ctrl->queue.head != SLOT_NONE &&
 	    admits(ctrl, ctrl->asks[ctrl->queue.head].ask.need_bytes)) {
 		slot = &ctrl->asks[list_pop_head(&ctrl->queue, ctrl->links)];
-		take_up_locked(slot);
+		prefetch_slot_take_up_locked(slot);
 	}
 	os_mutex_unlock(&ctrl->loop.lock);
 	return slot;
@@ -318,7 +184,7 @@ static struct ask_slot *next_queued(struct prefetch_ctrl *ctrl, bool *ret_stale)
 
 static void start_all(struct prefetch_ctrl *ctrl)
 {
-	uint32_t         left = count_of(ctrl, &ctrl->queue);
+	uint32_t         left = prefetch_turn_count(ctrl, &ctrl->queue);
 	struct ask_slot *slot;
 	bool             stale;
 
@@ -326,13 +192,13 @@ static void start_all(struct prefetch_ctrl *ctrl)
 		struct prefetch_run *run;
 
 		if (stale) {
-			take_seats(ctrl);
+			prefetch_turn_take_seats(ctrl);
 			continue;
 		}
 		left--;
-		run = begin(ctrl, slot);
+		run = prefetch_turn_begin(ctrl, slot);
 		prefetch_run_start(run, &ctrl->tools);
-		deliver(ctrl, run);
+		prefetch_turn_deliver(ctrl, run);
 	}
 }
 
@@ -375,39 +241,15 @@ uint64_t prefetch_turn(struct prefetch_ctrl *ctrl)
 	uint64_t deadline_ns;
 	uint32_t n;
 
-	take_seats(ctrl);
+	prefetch_turn_take_seats(ctrl);
 	for (n = 0; n < KVS_ADAPTERS_MAX; n++) {
 		if (ctrl->seats.at[n].adapter)
 			collect(ctrl, n);
 	}
 	deliver_all(ctrl);
-	drop_all(ctrl);
-	deadline_ns = expire(ctrl);
+	prefetch_drop_all(ctrl);
+	deadline_ns = prefetch_expire(ctrl);
 	start_all(ctrl);
 	tell(ctrl);
 	return deadline_ns;
-}
-
-void prefetch_turn_stop(struct prefetch_ctrl *ctrl)
-{
-	uint64_t         none = UINT64_MAX;
-	struct ask_slot *slot;
-	uint32_t         number;
-
-	take_seats(ctrl);
-	drop_all(ctrl);
-	while ((slot = next_expired(ctrl, UINT64_MAX, &none)))
-		give_up(ctrl, begin(ctrl, slot), PREFETCH_STOPPED);
-	SLOTS_EACH(&ctrl->busy, number) {
-		if (!prefetch_run_has_result(&ctrl->runs[number]))
-			give_up(ctrl, &ctrl->runs[number], PREFETCH_STOPPED);
-	}
-	os_mutex_lock(&ctrl->loop.lock);
-	SLOTS_EACH(&ctrl->slots, number) {
-		/* What was stopped holds no lock, and may still be asked for. */
-		if (ctrl->asks[number].result.end != PREFETCH_STOPPED)
-			prefetch_slot_drop_locked(ctrl, &ctrl->asks[number]);
-	}
-	os_mutex_unlock(&ctrl->loop.lock);
-	drop_all(ctrl);
 }
