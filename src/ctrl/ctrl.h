@@ -6,19 +6,20 @@
  * adapter), takes what is done, submits what is next.  Other threads hand it values through bounded
  * queues.
  *
- * Adapters are attached under a number and detached in two steps: from ..._detach() on nothing new goes
- * to the adapter; once what is in flight there is over and its buffers are free, ..._detached() says so
- * and the adapter may be closed.  An adapter with bytes in doubt stays detaching.
+ * Adapters are attached under a number and detached in two steps: from ..._detach() on nothing new
+ * goes to the adapter; once what is in flight there is over and its buffers are free,
+ * ..._detached() says so and the adapter may be closed.  An adapter with bytes in doubt stays
+ * detaching.
  *
- *   ..._attach()    0; KVS_E_INVALID: no such number, or no adapter; KVS_E_BUSY: the number is taken, a
- *                   detaching adapter keeps it; KVS_E_CLOSED: closing; -errno: it cannot be watched.
- *                   The name is the caller's, as long as the adapter is attached.
+ *   ..._attach()    0; KVS_E_INVALID: no such number, or no adapter; KVS_E_BUSY: the number is
+ *                   taken, a detaching adapter keeps it; KVS_E_CLOSED: closing; -errno: it cannot
+ *                   be watched.  The name is the caller's, as long as the adapter is attached.
  *   ..._detach()    A number without an adapter is none to detach.
  *   ..._detached()  Waits until the number is free; false at deadline_ns (a time).
  *
- * An adapter has op_max of its own: for stores as many as in_flight_max, for lookups and loads as many as
- * all requests under way have thousands (OP_KEYS_MAX) of keys, and a lock_max for all their keys.  What it
- * refuses waits (stores) or counts as not found or failed (lookups, loads).
+ * An adapter has op_max of its own: for stores as many as in_flight_max, for lookups and loads as
+ * many as all requests under way have thousands (OP_KEYS_MAX) of keys, and a lock_max for all their
+ * keys.  What it refuses waits (stores) or counts as not found or failed (lookups, loads).
  */
 #ifndef CTRL_CTRL_H
 #define CTRL_CTRL_H

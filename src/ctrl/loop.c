@@ -40,7 +40,7 @@ void loop_close(struct loop *loop)
 	os_close(loop->event_fd);
 }
 
-/* --- the thread -------------------------------------------------------------------------------- */
+/* --- the thread ------------------------------------------------------------------------------- */
 
 int loop_start(struct loop *loop, const char *name, void *(*run)(void *), void *arg)
 {
@@ -104,7 +104,7 @@ bool loop_wait_locked(struct loop *loop, uint64_t deadline_ns)
 	return true;
 }
 
-/* --- adapters ---------------------------------------------------------------------------------- */
+/* --- adapters --------------------------------------------------------------------------------- */
 
 static void unwatch(const struct loop *loop, const struct adapter *adapter, uint32_t kinds)
 {
@@ -242,7 +242,7 @@ uint32_t seats_infos(const struct seats *seats, struct kvs_adapter_info *ret_inf
 	return count;
 }
 
-/* --- limits ------------------------------------------------------------------------------------ */
+/* --- limits ----------------------------------------------------------------------------------- */
 
 int ctrl_limits_check(const struct ctrl_limits *limits, const char *who, struct kvs_error *err)
 {

@@ -2,9 +2,9 @@
 /*
  * The shell both controllers live in: a thread, what it sleeps on, and the seats of its adapters.
  *
- * A turn of a controller is: sleep, collect what is ready, decide, submit, settle.  Its state is the
- * thread's while that runs, the opener's before and the closer's afterwards.  What other threads share with
- * it lies under the lock: the seats here, and what a controller adds.
+ * A turn of a controller is: sleep, collect what is ready, decide, submit, settle.  Its state is
+ * the thread's while that runs, the opener's before and the closer's afterwards.  What other
+ * threads share with it lies under the lock: the seats here, and what a controller adds.
  *
  * Threads   Functions named ..._locked are called with the lock held; the lock is a leaf.
  */
@@ -49,7 +49,10 @@ bool loop_stopping(struct loop *loop);
 
 /* Wake the thread. */
 void loop_signal(const struct loop *loop);
-/* Until a descriptor is ready, for timeout_ns at most, and never for long: a lost hint costs latency only. */
+/*
+ * Until a descriptor is ready, for timeout_ns at most, and never for long: a lost hint costs
+ * latency only.
+ */
 void loop_sleep(const struct loop *loop, uint64_t timeout_ns);
 
 /* See ctrl.h; kinds are bits 1 << TASK_...: whose descriptors to watch. */

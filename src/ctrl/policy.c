@@ -9,7 +9,7 @@
 
 #define PLUGIN "plugin:"
 
-/* --- our own ----------------------------------------------------------------------------------- */
+/* --- our own ---------------------------------------------------------------------------------- */
 
 static void to_every_adapter(const struct kvs_adapter_info *adapters, uint32_t adapter_count,
 			     const struct kvs_key *keys, const uint64_t *bytes, uint32_t count,
@@ -58,7 +58,7 @@ static const struct kvs_prefetch_policy prefetch_retain = { .name = "retain",
 							    .retain = true,
 							    .plan = from_the_lowest };
 
-/* --- by name ----------------------------------------------------------------------------------- */
+/* --- by name ---------------------------------------------------------------------------------- */
 
 #define STORE_POLICIES(X) \
 	X("default", &store_default) \
@@ -96,7 +96,7 @@ static int refuse_unknown(const char *field, const char *name, const char *const
 		       text_join(names, " ", known, sizeof(known)));
 }
 
-/* --- from a shared object ---------------------------------------------------------------------- */
+/* --- from a shared object --------------------------------------------------------------------- */
 
 /* What follows abi has its shape from abi, so that is checked before all else. */
 static int check_policies(const struct kvs_policies *policies, struct kvs_error *err)

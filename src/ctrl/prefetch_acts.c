@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What a run does at each of its edges: ask, load, conclude.  The plan in between is prefetch_plan.c.
- */
+/* What a run does at each of its edges: ask, load, conclude.  prefetch_plan.c is the plan between. */
 #include "base/bits.h"
 #include "ctrl/prefetch_parts.h"
 
-/* --- the result -------------------------------------------------------------------------------- */
+/* --- the result ------------------------------------------------------------------------------- */
 
 static bool is_not_kept(const struct prefetch_run *run, uint32_t key, uint32_t adapter)
 {
@@ -52,7 +50,7 @@ static void conclude(struct prefetch_run *run, struct prefetch_tools *tools, enu
 	tools->stats->ends[run->end]++;
 }
 
-/* --- actions ----------------------------------------------------------------------------------- */
+/* --- actions ---------------------------------------------------------------------------------- */
 
 static bool is_missing(const struct prefetch_run *run, uint32_t key, uint32_t adapter)
 {

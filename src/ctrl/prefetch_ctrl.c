@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See prefetch_ctrl.h.  What callers enter: slots of requests under the lock; the thread does the rest. */
+/*
+ * See prefetch_ctrl.h.  What callers enter: slots of requests under the lock; the thread does the
+ * rest.
+ */
 #include "ctrl/prefetch_ctrl.h"
 
 #include <string.h>
@@ -9,7 +12,7 @@
 
 #define KINDS (1U << TASK_LOOKUP | 1U << TASK_LOAD)
 
-/* --- open and close ---------------------------------------------------------------------------- */
+/* --- open and close --------------------------------------------------------------------------- */
 
 static void *run(void *arg)
 {
@@ -94,7 +97,7 @@ int prefetch_ctrl_close(struct prefetch_ctrl *ctrl, uint64_t deadline_ns)
 	return 0;
 }
 
-/* --- adapters ---------------------------------------------------------------------------------- */
+/* --- adapters --------------------------------------------------------------------------------- */
 
 int prefetch_ctrl_attach(struct prefetch_ctrl *ctrl, uint32_t number, struct adapter *adapter,
 			 const char *name)
@@ -112,7 +115,7 @@ bool prefetch_ctrl_detached(struct prefetch_ctrl *ctrl, uint32_t number, uint64_
 	return loop_detached(&ctrl->loop, number, deadline_ns);
 }
 
-/* --- slots ------------------------------------------------------------------------------------- */
+/* --- slots ------------------------------------------------------------------------------------ */
 
 struct ask_slot *prefetch_slot_locked(struct prefetch_ctrl *ctrl, uint64_t request_id)
 {
@@ -151,7 +154,7 @@ void prefetch_slot_drop_locked(struct prefetch_ctrl *ctrl, struct ask_slot *slot
 	list_push_tail(&ctrl->dropped, ctrl->links, number);
 }
 
-/* --- submission -------------------------------------------------------------------------------- */
+/* --- submission ------------------------------------------------------------------------------- */
 
 static uint64_t need_bytes(const struct prefetch_ask *ask)
 {
@@ -248,7 +251,7 @@ int prefetch_ctrl_submit(struct prefetch_ctrl *ctrl, const struct prefetch_reque
 	return queue_up(ctrl, number, ret_request_id);
 }
 
-/* --- results ----------------------------------------------------------------------------------- */
+/* --- results ---------------------------------------------------------------------------------- */
 
 bool prefetch_ctrl_take(struct prefetch_ctrl *ctrl, uint64_t request_id,
 			struct prefetch_result *ret_result, uint64_t *ret_locked)

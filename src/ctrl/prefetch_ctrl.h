@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The prefetch controller: what a request wants and Host lacks comes from the stores, ahead of need.
+ * The prefetch controller: what a request wants and Host lacks comes from the stores, ahead of
+ * need.
  *
  *   QUEUED --> LOOKUP --> LOAD --> result, taken once
  *        \----------\--------\--> deadline, cancel, stop: result, and what is late drains
  *
- * A request is a list of keys in chunks and groups (match/flat.h).  What Host has was locked when it was
- * submitted; every adapter is asked for the rest and locks what it finds; the policy chooses one adapter
- * a key; the boundary is the greatest that Host and the plan support for all groups; what is not used at
- * it is unlocked before anything is loaded.  Then temporary objects are staged (a shorter boundary where
- * Host has no room), loaded, and published with their reader's locks, adapter by adapter as they finish.
- * What failed is discarded, never published; the boundary is taken again over what there is, and what
- * lies beyond it is unlocked.
+ * A request is a list of keys in chunks and groups (match/flat.h).  What Host has was locked when
+ * it was submitted; every adapter is asked for the rest and locks what it finds; the policy chooses
+ * one adapter a key; the boundary is the greatest that Host and the plan support for all groups;
+ * what is not used at it is unlocked before anything is loaded.  Then temporary objects are staged
+ * (a shorter boundary where Host has no room), loaded, and published with their reader's locks,
+ * adapter by adapter as they finish.  What failed is discarded, never published; the boundary is
+ * taken again over what there is, and what lies beyond it is unlocked.
  *
- * Result    once: the boundary, and which keys the reader holds locked: those that a restore there uses,
- *           each lock_count times.
- * Deadline  covers queue, lookup and load.  What has come by then is the result; the rest drains: buffers
- *           and store locks are kept until the I/O retires, nothing of it is published, and the request
- *           keeps its place among those in flight.  A completion that is there when the deadline is seen
- *           comes before it.
- * Locks     of Host and stores are given back on success, failure, cancel, the reader's close and stop.
- * Limits    in_flight_max requests beyond QUEUED, in_flight_bytes of Host for them (what they lack until
- *           they are planned, then what is staged; one request alone may exceed it); queue_max in all; the
- *           rest waits in order.  Nothing allocates after open.
+ * Result    once: the boundary, and which keys the reader holds locked: those that a restore there
+ *           uses, each lock_count times.
+ * Deadline  covers queue, lookup and load.  What has come by then is the result; the rest drains:
+ *           buffers and store locks are kept until the I/O retires, nothing of it is published, and
+ *           the request keeps its place among those in flight.  A completion that is there when the
+ *           deadline is seen comes before it.
+ * Locks     of Host and stores are given back on success, failure, cancel, the reader's close and
+ *           stop.
+ * Limits    in_flight_max requests beyond QUEUED, in_flight_bytes of Host for them (what they lack
+ *           until they are planned, then what is staged; one request alone may exceed it);
+ *           queue_max in all; the rest waits in order.  Nothing allocates after open.
  * Threads   Any, but open and close.  One thread of its own.
  */
 #ifndef CTRL_PREFETCH_CTRL_H
@@ -71,8 +73,8 @@ struct prefetch_result {
 };
 
 /*
- * Counters include every request with a result; what is in flight is as of the end of the controller's last
- * turn.
+ * Counters include every request with a result; what is in flight is as of the end of the
+ * controller's last turn.
  */
 struct prefetch_ctrl_stats {
 	uint64_t submitted, refused_full, finished;
@@ -109,48 +111,48 @@ bool prefetch_ctrl_detached(struct prefetch_ctrl *ctrl, uint32_t number, uint64_
  * Queue a request; returns at once.
  *
  * Owner   The `held` locks are the controller's until the result gives them back.
- * Errors  KVS_E_INVALID (no chunks, more keys than request_keys, lock_count), KVS_E_FULL (queue_max),
- *         KVS_E_CLOSED: nothing happened, and `held` locks are still the caller's.
+ * Errors  KVS_E_INVALID (no chunks, more keys than request_keys, lock_count), KVS_E_FULL
+ *         (queue_max), KVS_E_CLOSED: nothing happened, and `held` locks are still the caller's.
  */
 int prefetch_ctrl_submit(struct prefetch_ctrl *ctrl, const struct prefetch_request *request,
 			 uint64_t *ret_request_id);
 
 /*
- * Take the result, once.  ret_locked: one bit a key, the reader's to unlock.  False while it is under
- * way, after it was taken, and for ids that name no request.
+ * Take the result, once.  ret_locked: one bit a key, the reader's to unlock.  False while it is
+ * under way, after it was taken, and for ids that name no request.
  */
 bool prefetch_ctrl_take(struct prefetch_ctrl *ctrl, uint64_t request_id,
 			struct prefetch_result *ret_result, uint64_t *ret_locked);
 
 /*
- * Keys that stores and Host were found to have, as a boundary in chunks: known before the load ends, and
- * until the result is taken.  It is the answer to a query of what a lookup hit, which door B is to offer
- * and does not yet: an engine may plan its compute by it while the load runs.
+ * Keys that stores and Host were found to have, as a boundary in chunks: known before the load
+ * ends, and until the result is taken.  It is the answer to a query of what a lookup hit, which
+ * door B is to offer and does not yet: an engine may plan its compute by it while the load runs.
  */
 bool prefetch_ctrl_found(struct prefetch_ctrl *ctrl, uint64_t request_id, uint32_t *ret_boundary);
 
 /*
- * Give it up: its result is dropped at once; soon the reader's locks are given back, and late I/O drains.
- * A `done` that is being called comes nevertheless, another does not.  Unknown ids are none.  The reader
- * may be closed already.
+ * Give it up: its result is dropped at once; soon the reader's locks are given back, and late I/O
+ * drains.  A `done` that is being called comes nevertheless, another does not.  Unknown ids are
+ * none.  The reader may be closed already.
  */
 void prefetch_ctrl_cancel(struct prefetch_ctrl *ctrl, uint64_t request_id);
 
 /*
  * Wait until nothing is queued, under way or draining, and all that was given up is back; false at
- * deadline_ns (a time).  Results may still wait to be taken.  A manager needs no such wait, its close
- * has one; rigs do, which look at the Host behind it.
+ * deadline_ns (a time).  Results may still wait to be taken.  A manager needs no such wait, its
+ * close has one; rigs do, which look at the Host behind it.
  */
 bool prefetch_ctrl_idle(struct prefetch_ctrl *ctrl, uint64_t deadline_ns);
 
 /**
  * Stop and free: requests end as PREFETCH_STOPPED, their `done` is called, their locks and those of
- * results that nobody took are given back; joins the thread.  NULL is fine.  Calls of other threads have
- * returned, and none follows; only what `done` itself calls may.
+ * results that nobody took are given back; joins the thread.  NULL is fine.  Calls of other threads
+ * have returned, and none follows; only what `done` itself calls may.
  *
- * Errors  KVS_E_QUARANTINE  loads have not retired at deadline_ns (a time): their buffers stay staged;
- *                           adapters, Host and its memory must stay, too.  The thread is gone; calling
- *                           again tries again.
+ * Errors  KVS_E_QUARANTINE  loads have not retired at deadline_ns (a time): their buffers stay
+ *                           staged; adapters, Host and its memory must stay, too.  The thread is
+ *                           gone; calling again tries again.
  */
 int prefetch_ctrl_close(struct prefetch_ctrl *ctrl, uint64_t deadline_ns);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The prefetch controller's own shape: prefetch_tables.c has its memory, prefetch_ctrl.c is what callers
- * enter, prefetch_turn.c what its thread does, prefetch_give_up.c how it ends what is given up, and
- * prefetch_hands.c how a run reaches Host and adapters.
+ * The prefetch controller's own shape: prefetch_tables.c has its memory, prefetch_ctrl.c is what
+ * callers enter, prefetch_turn.c what its thread does, prefetch_give_up.c how it ends what is given
+ * up, and prefetch_hands.c how a run reaches Host and adapters.
  *
- * A request lies in a slot from its submission until its result was taken and its run is OVER.  A run is the
- * thread's; slots are handed over under the lock: what was asked is constant from QUEUED on, so that the
- * thread reads it without.
+ * A request lies in a slot from its submission until its result was taken and its run is OVER.  A
+ * run is the thread's; slots are handed over under the lock: what was asked is constant from QUEUED
+ * on, so that the thread reads it without.
  */
 #ifndef CTRL_PREFETCH_DESK_H
 #define CTRL_PREFETCH_DESK_H
@@ -80,18 +80,20 @@ void prefetch_tables_close(struct prefetch_ctrl *ctrl);
 /* One turn behind a sleep; when the next deadline is, as a time. */
 uint64_t prefetch_turn(struct prefetch_ctrl *ctrl);
 
-/* All that has no result gets PREFETCH_STOPPED, and results that wait are dropped with their locks. */
+/*
+ * All that has no result gets PREFETCH_STOPPED, and results that wait are dropped with their locks.
+ */
 void prefetch_turn_stop(struct prefetch_ctrl *ctrl);
 
 /*
- * How much of a list this turn takes: what comes while it is taken has signalled, and is the next turn's.
- * Whoever asks again as soon as he is answered must not hold up all others.
+ * How much of a list this turn takes: what comes while it is taken has signalled, and is the next
+ * turn's.  Whoever asks again as soon as he is answered must not hold up all others.
  */
 uint32_t prefetch_turn_count(struct prefetch_ctrl *ctrl, const struct list *list);
 
 /*
- * Parts of a turn: see who is there; a run for a request that has left the queue; tell the world of a
- * run, whose slot goes with it where nobody waits for a result.
+ * Parts of a turn: see who is there; a run for a request that has left the queue; tell the world of
+ * a run, whose slot goes with it where nobody waits for a result.
  */
 void                 prefetch_turn_take_seats(struct prefetch_ctrl *ctrl);
 struct prefetch_run *prefetch_turn_begin(struct prefetch_ctrl *ctrl, struct ask_slot *slot);

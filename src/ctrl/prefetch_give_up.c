@@ -3,7 +3,7 @@
 #include "base/bits.h"
 #include "ctrl/prefetch_desk.h"
 
-/* --- cancelled --------------------------------------------------------------------------------- */
+/* --- cancelled -------------------------------------------------------------------------------- */
 
 static struct prefetch_run *run_of(struct prefetch_ctrl *ctrl, const struct ask_slot *slot)
 {
@@ -72,9 +72,12 @@ void prefetch_drop_all(struct prefetch_ctrl *ctrl)
 		drop(ctrl, slot);
 }
 
-/* --- past their deadline ----------------------------------------------------------------------- */
+/* --- past their deadline ---------------------------------------------------------------------- */
 
-/* The first in the queue whose time is over, out of it; NULL.  *deadline_ns: the nearest of the others. */
+/*
+ * The first in the queue whose time is over, out of it; NULL.  *deadline_ns: the nearest of the
+ * others.
+ */
 static struct ask_slot *next_expired(struct prefetch_ctrl *ctrl, uint64_t now_ns,
 				     uint64_t *deadline_ns)
 {
@@ -126,7 +129,7 @@ uint64_t prefetch_expire(struct prefetch_ctrl *ctrl)
 	return deadline_ns;
 }
 
-/* --- stopped ----------------------------------------------------------------------------------- */
+/* --- stopped ---------------------------------------------------------------------------------- */
 
 void prefetch_turn_stop(struct prefetch_ctrl *ctrl)
 {

@@ -2,8 +2,8 @@
 /*
  * How a run reaches Host and adapters, in as many calls as the Host's batches need.
  *
- * A reader that was closed meanwhile has no locks to give and gets none: its rows fail, and the run gives up
- * what it has for them.
+ * A reader that was closed meanwhile has no locks to give and gets none: its rows fail, and the run
+ * gives up what it has for them.
  */
 #include "ctrl/prefetch_desk.h"
 

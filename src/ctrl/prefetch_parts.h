@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside a run: prefetch_run.c is its life, prefetch_acts.c what it does at each edge, prefetch_plan.c what
- * it loads, prefetch_tools.c how it gives back.
+ * Inside a run: prefetch_run.c is its life, prefetch_acts.c what it does at each edge,
+ * prefetch_plan.c what it loads, prefetch_tools.c how it gives back.
  */
 #ifndef CTRL_PREFETCH_PARTS_H
 #define CTRL_PREFETCH_PARTS_H
@@ -27,7 +27,9 @@ void run_unstage(struct prefetch_run *run, uint32_t key);
 run_pick run_pick_found;   /* the adapter holds it locked */
 run_pick run_pick_loading; /* staged, to be loaded from the adapter */
 
-/* The boundary over what `have` and, where given, `more` say, within the first chunk_limit chunks. */
+/*
+ * The boundary over what `have` and, where given, `more` say, within the first chunk_limit chunks.
+ */
 uint32_t run_match(const struct prefetch_run *run, struct prefetch_tools *tools,
 		   const uint64_t *more, uint32_t chunk_limit);
 

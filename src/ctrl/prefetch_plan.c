@@ -2,9 +2,10 @@
 /*
  * What a run loads, and from where.
  *
- * The policy chooses; what it answers is checked.  The boundary is the greatest that Host and what was
- * chosen support.  Where the Host has no room for a key, the boundary ends before its chunk: then a window
- * may want keys that were not wanted before, and what lies beyond gives its room back first.
+ * The policy chooses; what it answers is checked.  The boundary is the greatest that Host and what
+ * was chosen support.  Where the Host has no room for a key, the boundary ends before its chunk:
+ * then a window may want keys that were not wanted before, and what lies beyond gives its room back
+ * first.
  */
 #include "ctrl/prefetch_parts.h"
 
@@ -26,7 +27,7 @@ uint32_t run_match(const struct prefetch_run *run, struct prefetch_tools *tools,
 	return flat_match(&run->ask->flat, tools->words, chunk_limit);
 }
 
-/* --- choosing ---------------------------------------------------------------------------------- */
+/* --- choosing --------------------------------------------------------------------------------- */
 
 static bool was_asked(const struct prefetch_run *run, uint32_t key, uint32_t adapter)
 {
@@ -93,7 +94,7 @@ static void choose(struct prefetch_run *run, struct prefetch_tools *tools)
 	}
 }
 
-/* --- staging ----------------------------------------------------------------------------------- */
+/* --- staging ---------------------------------------------------------------------------------- */
 
 static bool beyond(const struct prefetch_run *run, uint32_t key, uint32_t adapter)
 {
@@ -132,8 +133,8 @@ static bool reserve_one(struct prefetch_run *run, struct prefetch_tools *tools, 
 }
 
 /*
- * Together, which is cheap; where the Host has no room for all of them, one after another, so that what
- * comes first gets it.  The first key it takes no object for, or key_count.
+ * Together, which is cheap; where the Host has no room for all of them, one after another, so that
+ * what comes first gets it.  The first key it takes no object for, or key_count.
  */
 static uint32_t reserve_some(struct prefetch_run *run, struct prefetch_tools *tools,
 			     const uint32_t *index, uint32_t count)
@@ -159,7 +160,10 @@ static uint32_t reserve_some(struct prefetch_run *run, struct prefetch_tools *to
 	return ask->key_count;
 }
 
-/* What the boundary uses and is not there yet, in order.  The first key that is refused, or key_count. */
+/*
+ * What the boundary uses and is not there yet, in order.  The first key that is refused, or
+ * key_count.
+ */
 static uint32_t reserve_rest(struct prefetch_run *run, struct prefetch_tools *tools)
 {
 	const struct prefetch_ask *const ask = run->ask;
@@ -204,8 +208,8 @@ static bool make_room(struct prefetch_run *run, struct prefetch_tools *tools, ui
 }
 
 /*
- * Where a key is refused and nothing behind it has room either, no boundary behind its chunk can be had:
- * of the chunks up to it, a nearer boundary uses all that a farther one does.
+ * Where a key is refused and nothing behind it has room either, no boundary behind its chunk can be
+ * had: of the chunks up to it, a nearer boundary uses all that a farther one does.
  */
 static void stage(struct prefetch_run *run, struct prefetch_tools *tools)
 {
@@ -219,9 +223,9 @@ static void stage(struct prefetch_run *run, struct prefetch_tools *tools)
 		if (refused == run->ask->key_count)
 			return;
 		/*
-		 * A window's keys come late: what was staged before them may lie behind.  Once a limit:
-		 * then all is in order, and a key that is refused still is so for another reason, as
-		 * when its reader has no lock left or is gone.
+		 * A window's keys come late: what was staged before them may lie behind.  Once a
+		 * limit: then all is in order, and a key that is refused still is so for another
+		 * reason, as when its reader has no lock left or is gone.
 		 */
 		if (!made_room && make_room(run, tools, refused)) {
 			made_room = true;
@@ -234,7 +238,7 @@ static void stage(struct prefetch_run *run, struct prefetch_tools *tools)
 	}
 }
 
-/* --- the plan ---------------------------------------------------------------------------------- */
+/* --- the plan --------------------------------------------------------------------------------- */
 
 static bool is_unplanned(const struct prefetch_run *run, uint32_t key, uint32_t adapter)
 {

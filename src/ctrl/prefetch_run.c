@@ -15,11 +15,11 @@ static void rest(struct prefetch_run *run, struct prefetch_tools *tools, enum pr
 	prefetch_run_audit(run);
 }
 
-/* --- the table --------------------------------------------------------------------------------- */
+/* --- the table -------------------------------------------------------------------------------- */
 
 /*
- * A request has one result, and it comes with the edge into DRAIN: from there no edge publishes.  What a
- * load still brings is discarded when it has retired, and only then is the run OVER.
+ * A request has one result, and it comes with the edge into DRAIN: from there no edge publishes.
+ * What a load still brings is discarded when it has retired, and only then is the run OVER.
  */
 struct run_edge {
 	enum run_state from;
@@ -83,7 +83,7 @@ static void go_on(struct prefetch_run *run, struct prefetch_tools *tools)
 		step(run, tools, RUN_QUIET, PREFETCH_WHOLE);
 }
 
-/* --- what comes from outside ------------------------------------------------------------------- */
+/* --- what comes from outside ------------------------------------------------------------------ */
 
 void prefetch_run_begin(struct prefetch_run *run, const struct prefetch_ask *ask_of)
 {
@@ -239,7 +239,7 @@ void prefetch_run_leave(struct prefetch_run *run, struct prefetch_tools *tools, 
 		run_unlock_store(run, tools, run_pick_found, adapter);
 }
 
-/* --- looking ----------------------------------------------------------------------------------- */
+/* --- looking ---------------------------------------------------------------------------------- */
 
 bool prefetch_run_uses(const struct prefetch_run *run, uint32_t adapter)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One prefetch request from its queue to its end: which facts lead where, and what is done on the way.
+ * One prefetch request from its queue to its end: which facts lead where, and what is done on the
+ * way.
  *
  *   QUEUED  it waits; nothing of it is anywhere but the locks its reader holds
  *   LOOKUP  adapters were asked, and hold locked what they found
@@ -8,13 +9,14 @@
  *   DRAIN   it has its result, and waits for I/O that is late
  *   OVER    nothing of it is left but that result
  *
- * Facts are told with prefetch_run_looked_up(), _loaded() and _retired(); what follows from them is done by
- * `hands`, before the call returns.  The result stands as soon as the state is DRAIN or OVER.
+ * Facts are told with prefetch_run_looked_up(), _loaded() and _retired(); what follows from them is
+ * done by `hands`, before the call returns.  The result stands as soon as the state is DRAIN or
+ * OVER.
  *
- * Ledgers   found[i] has bit n while adapter n holds keys[i] locked for this run; `staged` a bit while the
- *           Host holds a reservation of it; `have` a bit while the reader holds lock_count locks.  Whoever
- *           gives one back clears the bit, so that none is given back twice, and OVER asserts that no lock
- *           of a store and no reservation is left.
+ * Ledgers   found[i] has bit n while adapter n holds keys[i] locked for this run; `staged` a bit
+ *           while the Host holds a reservation of it; `have` a bit while the reader holds
+ *           lock_count locks.  Whoever gives one back clears the bit, so that none is given back
+ *           twice, and OVER asserts that no lock of a store and no reservation is left.
  *
  * Pure: no thread, no clock, no allocation after open; what it reaches, it reaches through `hands`.
  */
@@ -165,7 +167,9 @@ static inline bool prefetch_run_has_result(const struct prefetch_run *run)
 	return run->state == RUN_DRAIN || run->state == RUN_OVER;
 }
 
-/* Every edge there is, a line each, cut at the buffer's end: docs/design/controllers.md shows them. */
+/*
+ * Every edge there is, a line each, cut at the buffer's end: docs/design/controllers.md shows them.
+ */
 void prefetch_run_edges_print(char *buffer, size_t buffer_bytes);
 
 /* O(keys): sums, and what each state may hold. */

@@ -6,7 +6,10 @@
 #include "base/bits.h"
 #include "ctrl/prefetch_desk.h"
 
-/* All requests' keys that tables have room for: 4 GiB, of which what is never asked for stays untouched. */
+/*
+ * All requests' keys that tables have room for: 4 GiB, of which what is never asked for stays
+ * untouched.
+ */
 #define TABLE_KEYS_MAX (1U << 26)
 
 static int check(const struct ctrl_limits *limits, struct kvs_error *err)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a run is made of, and how it gives back what it holds: each ledger's bit first, then the thing. */
+/* What a run is made of, and how it gives back what it holds: the ledger's bit first, then that. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/bits.h"
 #include "ctrl/prefetch_parts.h"
 
-/* --- open and close ---------------------------------------------------------------------------- */
+/* --- open and close --------------------------------------------------------------------------- */
 
 int prefetch_run_open(struct prefetch_run *run, uint32_t request_keys)
 {
@@ -72,7 +72,7 @@ void prefetch_tools_close(struct prefetch_tools *tools)
 	*tools = (struct prefetch_tools){ 0 };
 }
 
-/* --- giving back ------------------------------------------------------------------------------- */
+/* --- giving back ------------------------------------------------------------------------------ */
 
 uint32_t run_gather(const struct prefetch_run *run, struct prefetch_tools *tools, run_pick *pick,
 		    uint32_t adapter)

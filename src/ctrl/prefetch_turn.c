@@ -2,8 +2,8 @@
 /*
  * A turn of the prefetch controller: collect, give up, start, deliver, tell.
  *
- * What is there is collected before deadlines are looked at: a completion comes before the deadline that is
- * seen in the same turn.  Nothing that takes a lock of its own is called under the loop's.
+ * What is there is collected before deadlines are looked at: a completion comes before the deadline
+ * that is seen in the same turn.  Nothing that takes a lock of its own is called under the loop's.
  */
 #include "ctrl/prefetch_desk.h"
 
@@ -37,7 +37,7 @@ void prefetch_turn_take_seats(struct prefetch_ctrl *ctrl)
 	ctrl->tools.info_count = seats_infos(&ctrl->seats, ctrl->tools.infos);
 }
 
-/* --- collecting -------------------------------------------------------------------------------- */
+/* --- collecting ------------------------------------------------------------------------------- */
 
 static void collect_run(struct prefetch_ctrl *ctrl, struct prefetch_run *run, uint32_t n)
 {
@@ -84,13 +84,13 @@ static void collect(struct prefetch_ctrl *ctrl, uint32_t n)
 	} while (got == RETIRED_IDS);
 }
 
-/* --- runs -------------------------------------------------------------------------------------- */
+/* --- runs ------------------------------------------------------------------------------------- */
 
 struct prefetch_run *prefetch_turn_begin(struct prefetch_ctrl *ctrl, struct ask_slot *slot)
 {
 	const uint32_t number = slots_acquire(&ctrl->busy);
 
-	/* Whoever starts was admitted; who ends in the queue has the spare one, and leaves it at once. */
+	/* Whoever starts was admitted; who ends in the queue has the spare one, and leaves it. */
 	KVS_ASSERT(number != SLOT_NONE);
 	prefetch_run_begin(&ctrl->runs[number], &slot->ask);
 	return &ctrl->runs[number];
@@ -135,7 +135,7 @@ static void deliver_all(struct prefetch_ctrl *ctrl)
 		prefetch_turn_deliver(ctrl, &ctrl->runs[slot]);
 }
 
-/* --- starting ---------------------------------------------------------------------------------- */
+/* --- starting --------------------------------------------------------------------------------- */
 
 static uint64_t bytes_in_flight(const struct prefetch_ctrl *ctrl)
 {
@@ -164,8 +164,8 @@ static bool admits(const struct prefetch_ctrl *ctrl, uint64_t need_bytes)
 }
 
 /*
- * In the order of submission: one that is too large holds up those behind it.  *ret_stale: somebody came or
- * leaves since the seats were looked at, and a request that was made after that must know.
+ * In the order of submission: one that is too large holds up those behind it.  *ret_stale: somebody
+ * came or leaves since the seats were looked at, and a request that was made after that must know.
  */
 static struct ask_slot *next_queued(struct prefetch_ctrl *ctrl, bool *ret_stale)
 {
@@ -202,7 +202,7 @@ static void start_all(struct prefetch_ctrl *ctrl)
 	}
 }
 
-/* --- a turn ------------------------------------------------------------------------------------ */
+/* --- a turn ----------------------------------------------------------------------------------- */
 
 static uint64_t used_seats(const struct prefetch_ctrl *ctrl)
 {

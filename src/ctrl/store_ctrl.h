@@ -2,18 +2,19 @@
 /*
  * The store controller: what writers finished in Host goes to the stores, in the background.
  *
- * Listens for HOST_WRITTEN, asks the policy which adapters get which key, and puts batches of one shape
- * (namespace, group, bytes).  A key waits by name: its bytes are pinned when its task is submitted, and
- * until the task has retired; what Host gave up meanwhile is skipped.  Loaded objects are never put.
+ * Listens for HOST_WRITTEN, asks the policy which adapters get which key, and puts batches of one
+ * shape (namespace, group, bytes).  A key waits by name: its bytes are pinned when its task is
+ * submitted, and until the task has retired; what Host gave up meanwhile is skipped.  Loaded
+ * objects are never put.
  *
  * Adapters  each have their own queue and bound: a slow one holds up no other.
  * Failure   is counted and not tried again: best effort.
- * Order     Pins go before the policy's deletions, which are asked for once no put of the key is left.  A
- *           task's record goes before its pins: nothing is given back twice.
- * Doubt     A task that completes unretired keeps its pins, and its place among those in flight, until
- *           the adapter tells that it has retired.
- * Stop      joins the thread.  Tasks under way are awaited up to a deadline; what has not retired then
- *           keeps its pins, and store_ctrl_close() says so.
+ * Order     Pins go before the policy's deletions, which are asked for once no put of the key is
+ *           left.  A task's record goes before its pins: nothing is given back twice.
+ * Doubt     A task that completes unretired keeps its pins, and its place among those in flight,
+ *           until the adapter tells that it has retired.
+ * Stop      joins the thread.  Tasks under way are awaited up to a deadline; what has not retired
+ *           then keeps its pins, and store_ctrl_close() says so.
  * Limits    ctrl_limits; STORE_TASK_KEYS a task.  Nothing allocates after open.
  * Threads   Any, but open, start and close.  One thread of its own.
  */
@@ -76,16 +77,19 @@ int  store_ctrl_attach(struct store_ctrl *ctrl, uint32_t number, struct adapter 
 void store_ctrl_detach(struct store_ctrl *ctrl, uint32_t number);
 bool store_ctrl_detached(struct store_ctrl *ctrl, uint32_t number, uint64_t deadline_ns);
 
-/* Wait until every key that was heard so far is stored, failed or gone; false at deadline_ns (a time). */
+/*
+ * Wait until every key that was heard so far is stored, failed or gone; false at deadline_ns (a
+ * time).
+ */
 bool store_ctrl_flush(struct store_ctrl *ctrl, uint64_t deadline_ns);
 
 /**
- * Stop and free; what waits is dropped.  NULL is fine; so is one that never started.  Nobody writes into
- * the Host any more: its listener goes.  Calls of other threads have returned.
+ * Stop and free; what waits is dropped.  NULL is fine; so is one that never started.  Nobody writes
+ * into the Host any more: its listener goes.  Calls of other threads have returned.
  *
- * Errors  KVS_E_QUARANTINE  tasks have not retired at deadline_ns (a time): their pins stay, as does the
- *                           controller's memory; the adapters, Host and its memory must stay, too.  The
- *                           thread is gone; calling again tries again.
+ * Errors  KVS_E_QUARANTINE  tasks have not retired at deadline_ns (a time): their pins stay, as
+ *                           does the controller's memory; the adapters, Host and its memory must
+ *                           stay, too.  The thread is gone; calling again tries again.
  */
 int store_ctrl_close(struct store_ctrl *ctrl, uint64_t deadline_ns);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The store controller's own shape, shared by store_ctrl.c, which callers enter, and store_turn.c, what its
- * thread does.
+ * The store controller's own shape, shared by store_ctrl.c, which callers enter, and store_turn.c,
+ * what its thread does.
  */
 #ifndef CTRL_STORE_PARTS_H
 #define CTRL_STORE_PARTS_H

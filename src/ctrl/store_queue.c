@@ -5,12 +5,12 @@
 #include <string.h>
 
 /*
- * How far a task looks for keys of its shape: a model's groups are written side by side, and past some
- * tasks' worth of others a look costs more than a short task.
+ * How far a task looks for keys of its shape: a model's groups are written side by side, and past
+ * some tasks' worth of others a look costs more than a short task.
  */
 #define LOOK_KEYS (4 * STORE_TASK_KEYS)
 
-/* --- keys -------------------------------------------------------------------------------------- */
+/* --- keys ------------------------------------------------------------------------------------- */
 
 /* The i-th place of a line, from its head. */
 static uint32_t *place(const struct store_queue *queue, const struct store_line *line, uint32_t i)
@@ -83,7 +83,7 @@ bool store_queue_pop_ended(struct store_queue *queue, struct kvs_key *ret_key)
 	return true;
 }
 
-/* --- tasks ------------------------------------------------------------------------------------- */
+/* --- tasks ------------------------------------------------------------------------------------ */
 
 static bool alike(const struct store_key *a, const struct store_key *b)
 {
@@ -239,7 +239,7 @@ bool store_queue_stuck(const struct store_queue *queue, uint32_t adapter)
 	return queue->lines[adapter].doubt_count == queue->limits.in_flight_max;
 }
 
-/* --- looking ----------------------------------------------------------------------------------- */
+/* --- looking ---------------------------------------------------------------------------------- */
 
 static uint64_t lesser(const struct store_queue *queue, uint32_t slot, uint64_t number)
 {

@@ -2,15 +2,16 @@
 /*
  * Keys on their way to the stores: what waits for which adapter, and what is under way there.
  *
- * A key is noted once, with the number of adapters that have not ended with it; each of these has it in a
- * line of its own, first in, first out.  A task takes keys of one shape from the front part of a line, so
- * that what a store is given at a time is alike.  Where the last adapter ended with a key that one of them
- * stored, the key waits in `ended` for the policy to say whether Host keeps it.
+ * A key is noted once, with the number of adapters that have not ended with it; each of these has
+ * it in a line of its own, first in, first out.  A task takes keys of one shape from the front part
+ * of a line, so that what a store is given at a time is alike.  Where the last adapter ended with a
+ * key that one of them stored, the key waits in `ended` for the policy to say whether Host keeps
+ * it.
  *
  * Pure: no thread, no clock, no allocation after open.
  *
- * Limits   A line has queue_max keys waiting and in_flight_max tasks; a task STORE_TASK_KEYS keys, and the
- *          tasks of a line in_flight_bytes, but for one that is alone.
+ * Limits   A line has queue_max keys waiting and in_flight_max tasks; a task STORE_TASK_KEYS keys,
+ *          and the tasks of a line in_flight_bytes, but for one that is alone.
  */
 #ifndef CTRL_STORE_QUEUE_H
 #define CTRL_STORE_QUEUE_H
@@ -65,8 +66,8 @@ uint32_t store_queue_add(struct store_queue *queue, const struct kvs_key *key, u
 			 uint64_t number, uint64_t targets);
 
 /*
- * The next task of an adapter, its keys taken out of the line; NULL when nothing waits or a bound is
- * reached.  Next it is kept, then submitted, put back, or settled and released.
+ * The next task of an adapter, its keys taken out of the line; NULL when nothing waits or a bound
+ * is reached.  Next it is kept, then submitted, put back, or settled and released.
  */
 struct store_task *store_queue_next(struct store_queue *queue, uint32_t adapter);
 void               store_queue_put_back(struct store_queue *queue, uint32_t adapter,
@@ -93,7 +94,10 @@ uint32_t store_queue_drop(struct store_queue *queue, uint32_t adapter);
 /* Every task there may be is in doubt: nothing can go out. */
 bool store_queue_stuck(const struct store_queue *queue, uint32_t adapter);
 
-/* A key of which no adapter is left and one stored it, forgotten with this; false when there is none. */
+/*
+ * A key of which no adapter is left and one stored it, forgotten with this; false when there is
+ * none.
+ */
 bool store_queue_pop_ended(struct store_queue *queue, struct kvs_key *ret_key);
 
 /* The least number of a key that has not ended; none_number when all have. */

@@ -16,7 +16,7 @@ static void count(struct store_ctrl *ctrl, enum store_ctrl_counter counter, uint
 	ctrl->now.counters[counter] += by;
 }
 
-/* --- hearing ----------------------------------------------------------------------------------- */
+/* --- hearing ---------------------------------------------------------------------------------- */
 
 /* Keys of a batch that are in Host now, with their bytes, to the front; how many. */
 static uint32_t look_at(struct store_ctrl *ctrl, uint32_t key_count)
@@ -77,7 +77,7 @@ static void hear(struct store_ctrl *ctrl, uint32_t key_count, uint64_t number)
 	queue_up(ctrl, there, number);
 }
 
-/* --- collecting -------------------------------------------------------------------------------- */
+/* --- collecting ------------------------------------------------------------------------------- */
 
 /* The record goes before the pins, so that whatever comes between gives nothing back twice. */
 static void end_task(struct store_ctrl *ctrl, uint32_t adapter, struct store_task *task)
@@ -123,7 +123,7 @@ static void collect(struct store_ctrl *ctrl, uint32_t adapter)
 	} while (got == RESULTS);
 }
 
-/* --- feeding ----------------------------------------------------------------------------------- */
+/* --- feeding ---------------------------------------------------------------------------------- */
 
 /* Pin what the task names; how many of its keys are left, their spans in ctrl->spans. */
 static uint32_t pin(struct store_ctrl *ctrl, struct store_task *task)
@@ -188,7 +188,7 @@ static void feed(struct store_ctrl *ctrl, uint32_t adapter)
 	} while (task && submit(ctrl, adapter, task));
 }
 
-/* --- deleting ---------------------------------------------------------------------------------- */
+/* --- deleting --------------------------------------------------------------------------------- */
 
 static void delete_batch(struct store_ctrl *ctrl, uint32_t key_count)
 {
@@ -225,7 +225,7 @@ static void delete_ended(struct store_ctrl *ctrl)
 	} while (key_count == STORE_HEAR_KEYS);
 }
 
-/* --- a turn ------------------------------------------------------------------------------------ */
+/* --- a turn ----------------------------------------------------------------------------------- */
 
 /* Adapters with tasks, and those with keys that the next turn drops, as bits. */
 static uint64_t busy(const struct store_ctrl *ctrl)
