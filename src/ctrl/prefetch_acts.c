@@ -28,7 +28,7 @@ static void count_result(struct prefetch_run *run)
 /* `cut` is why less came than was aimed at. */
 static void conclude(struct prefetch_run *run, struct prefetch_tools *tools, enum prefetch_end cut)
 {
-	const bool nobody_asks = cut == PREFETCH_CANCELLED || cut == PREFETCH_STOPPED;
+	const bool nobody_asks = cut == END_CANCELLED || cut == END_STOPPED;
 	uint32_t   boundary = 0, count, i;
 
 	if (!nobody_asks)

@@ -48,15 +48,15 @@ struct prefetch_request {
 	void *done_arg;
 };
 
-/* What cut the boundary, last; of what was cut nowhere, PREFETCH_WHOLE. */
+/* What cut the boundary, last; of what was cut nowhere, END_WHOLE. */
 #define PREFETCH_ENDS(X) \
-	X(PREFETCH_WHOLE, "whole") \
-	X(PREFETCH_MISSING, "missing")     /* no store has the next key, or the policy asks none for it */ \
-	X(PREFETCH_HOST_FULL, "host_full") /* Host took no object for it */ \
-	X(PREFETCH_FAILED, "failed")       /* it was found, and its load failed */ \
-	X(PREFETCH_DEADLINE, "deadline") \
-	X(PREFETCH_CANCELLED, "cancelled") \
-	X(PREFETCH_STOPPED, "stopped")     /* the controller was closed */
+	X(END_WHOLE, "whole") \
+	X(END_MISSING, "missing")     /* no store has the next key, or the policy asks none for it */ \
+	X(END_HOST_FULL, "host_full") /* Host took no object for it */ \
+	X(END_FAILED, "failed")       /* it was found, and its load failed */ \
+	X(END_DEADLINE, "deadline") \
+	X(END_CANCELLED, "cancelled") \
+	X(END_STOPPED, "stopped")     /* the controller was closed */
 
 enum prefetch_end {
 #define PREFETCH_END(name, text) name,
@@ -146,7 +146,7 @@ void prefetch_ctrl_cancel(struct prefetch_ctrl *ctrl, uint64_t request_id);
 bool prefetch_ctrl_idle(struct prefetch_ctrl *ctrl, uint64_t deadline_ns);
 
 /**
- * Stop and free: requests end as PREFETCH_STOPPED, their `done` is called, their locks and those of
+ * Stop and free: requests end as END_STOPPED, their `done` is called, their locks and those of
  * results that nobody took are given back; joins the thread.  NULL is fine.  Calls of other threads
  * have returned, and none follows; only what `done` itself calls may.
  *

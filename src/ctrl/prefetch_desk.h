@@ -81,7 +81,7 @@ void prefetch_tables_close(struct prefetch_ctrl *ctrl);
 uint64_t prefetch_turn(struct prefetch_ctrl *ctrl);
 
 /*
- * All that has no result gets PREFETCH_STOPPED, and results that wait are dropped with their locks.
+ * All that has no result gets END_STOPPED, and results that wait are dropped with their locks.
  */
 void prefetch_turn_stop(struct prefetch_ctrl *ctrl);
 

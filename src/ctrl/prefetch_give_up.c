@@ -37,7 +37,7 @@ static void drop(struct prefetch_ctrl *ctrl, struct ask_slot *slot)
 	if (!run && slot->stage == ASK_UNDER_WAY)
 		run = prefetch_turn_begin(ctrl, slot);
 	if (run && !prefetch_run_has_result(run))
-		prefetch_run_give_up(run, &ctrl->tools, PREFETCH_CANCELLED);
+		prefetch_run_give_up(run, &ctrl->tools, END_CANCELLED);
 	if (run)
 		prefetch_turn_deliver(ctrl, run);
 	unlock_result(ctrl, slot);
@@ -120,12 +120,12 @@ uint64_t prefetch_expire(struct prefetch_ctrl *ctrl)
 		if (prefetch_run_has_result(run))
 			continue;
 		if (run->ask->deadline_ns <= now_ns)
-			give_up(ctrl, run, PREFETCH_DEADLINE);
+			give_up(ctrl, run, END_DEADLINE);
 		else if (run->ask->deadline_ns < deadline_ns)
 			deadline_ns = run->ask->deadline_ns;
 	}
 	for (; left > 0 && (slot = next_expired(ctrl, now_ns, &deadline_ns)); left--)
-		give_up(ctrl, prefetch_turn_begin(ctrl, slot), PREFETCH_DEADLINE);
+		give_up(ctrl, prefetch_turn_begin(ctrl, slot), END_DEADLINE);
 	return deadline_ns;
 }
 
@@ -140,15 +140,15 @@ void prefetch_turn_stop(struct prefetch_ctrl *ctrl)
 	prefetch_turn_take_seats(ctrl);
 	prefetch_drop_all(ctrl);
 	while ((slot = next_expired(ctrl, UINT64_MAX, &none)))
-		give_up(ctrl, prefetch_turn_begin(ctrl, slot), PREFETCH_STOPPED);
+		give_up(ctrl, prefetch_turn_begin(ctrl, slot), END_STOPPED);
 	SLOTS_EACH(&ctrl->busy, number) {
 		if (!prefetch_run_has_result(&ctrl->runs[number]))
-			give_up(ctrl, &ctrl->runs[number], PREFETCH_STOPPED);
+			give_up(ctrl, &ctrl->runs[number], END_STOPPED);
 	}
 	os_mutex_lock(&ctrl->loop.lock);
 	SLOTS_EACH(&ctrl->slots, number) {
 		/* What was stopped holds no lock, and may still be asked for. */
-		if (ctrl->asks[number].result.end != PREFETCH_STOPPED)
+		if (ctrl->asks[number].result.end != END_STOPPED)
 			prefetch_slot_drop_locked(ctrl, &ctrl->asks[number]);
 	}
 	os_mutex_unlock(&ctrl->loop.lock);

@@ -8,7 +8,7 @@
 
 #include "ctrl/prefetch_run.h"
 
-/* Which keys: asked of each in turn. */
+/* Which keys: asked of one after another. */
 typedef bool run_pick(const struct prefetch_run *run, uint32_t key, uint32_t adapter);
 
 /* Those that `pick` wants, to tools->keys and their places to tools->index; how many. */
@@ -33,7 +33,7 @@ run_pick run_pick_loading; /* staged, to be loaded from the adapter */
 uint32_t run_match(const struct prefetch_run *run, struct prefetch_tools *tools,
 		   const uint64_t *more, uint32_t chunk_limit);
 
-/* An edge's action; why: what gave it up, or PREFETCH_FAILED where all loads have ended. */
+/* An edge's action; why: what gave it up, or END_FAILED where all loads have ended. */
 typedef void run_act(struct prefetch_run *run, struct prefetch_tools *tools, enum prefetch_end why);
 
 run_act run_act_ask;

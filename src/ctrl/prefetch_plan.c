@@ -234,7 +234,7 @@ static void stage(struct prefetch_run *run, struct prefetch_tools *tools)
 		made_room = false;
 		limit = refused / flat_keys(&run->ask->flat);
 		KVS_ASSERT_CMP(limit, <, run->boundary);
-		run->end = PREFETCH_HOST_FULL;
+		run->end = END_HOST_FULL;
 	}
 }
 
@@ -253,7 +253,7 @@ void run_plan(struct prefetch_run *run, struct prefetch_tools *tools)
 	choose(run, tools);
 	run->bytes = 0;
 	aim(run, tools, run->ask->chunk_count);
-	run->end = run->boundary < run->ask->chunk_count ? PREFETCH_MISSING : PREFETCH_WHOLE;
+	run->end = run->boundary < run->ask->chunk_count ? END_MISSING : END_WHOLE;
 	stage(run, tools);
 	for (n = 0; n < KVS_ADAPTERS_MAX; n++)
 		run_unlock_store(run, tools, is_unplanned, n);

@@ -76,11 +76,11 @@ static void step(struct prefetch_run *run, struct prefetch_tools *tools, enum ru
 static void go_on(struct prefetch_run *run, struct prefetch_tools *tools)
 {
 	if (run->state == RUN_LOOKUP && run->lookups == 0)
-		step(run, tools, RUN_FOUND, PREFETCH_WHOLE);
+		step(run, tools, RUN_FOUND, END_WHOLE);
 	if (run->state == RUN_LOAD && run->loads == 0)
-		step(run, tools, RUN_LOADED, PREFETCH_FAILED);
+		step(run, tools, RUN_LOADED, END_FAILED);
 	if (run->state == RUN_DRAIN && run->lookups + run->loads + run->doubts == 0)
-		step(run, tools, RUN_QUIET, PREFETCH_WHOLE);
+		step(run, tools, RUN_QUIET, END_WHOLE);
 }
 
 /* --- what comes from outside ------------------------------------------------------------------ */
@@ -96,7 +96,7 @@ void prefetch_run_begin(struct prefetch_run *run, const struct prefetch_ask *ask
 	run->lookups = run->loads = run->doubts = 0;
 	run->found_known = false;
 	run->boundary = ask_of->chunk_count;
-	run->end = PREFETCH_WHOLE;
+	run->end = END_WHOLE;
 	run->bytes = ask_of->need_bytes;
 	memcpy(run->have, ask_of->held, words * sizeof(*run->have));
 	memset(run->loaded, 0, words * sizeof(*run->loaded));
@@ -107,7 +107,7 @@ void prefetch_run_begin(struct prefetch_run *run, const struct prefetch_ask *ask
 
 void prefetch_run_start(struct prefetch_run *run, struct prefetch_tools *tools)
 {
-	step(run, tools, RUN_START, PREFETCH_WHOLE);
+	step(run, tools, RUN_START, END_WHOLE);
 	go_on(run, tools);
 }
 

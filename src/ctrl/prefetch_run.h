@@ -87,7 +87,7 @@ struct prefetch_tools {
 enum run_state { RUN_QUEUED, RUN_LOOKUP, RUN_LOAD, RUN_DRAIN, RUN_OVER, RUN_STATE_COUNT };
 
 enum run_event {
-	RUN_START,   /* it is its turn */
+	RUN_START,   /* it is taken out of the queue */
 	RUN_FOUND,   /* every lookup has been answered */
 	RUN_LOADED,  /* every load has ended */
 	RUN_GIVE_UP, /* deadline, cancel or stop */
@@ -140,7 +140,7 @@ void prefetch_run_begin(struct prefetch_run *run, const struct prefetch_ask *ask
 /* QUEUED only: ask those that stay for what Host has not. */
 void prefetch_run_start(struct prefetch_run *run, struct prefetch_tools *tools);
 
-/* Before it has its result: for PREFETCH_DEADLINE with what has come, else with nothing. */
+/* Before it has its result: for END_DEADLINE with what has come, else with nothing. */
 void prefetch_run_give_up(struct prefetch_run *run, struct prefetch_tools *tools,
 			  enum prefetch_end why);
 

@@ -30,7 +30,7 @@
 	X(STORE_CTRL_HEARD, "heard")         /* keys of notices */ \
 	X(STORE_CTRL_UNWANTED, "unwanted")   /* of them: no adapter was there */ \
 	X(STORE_CTRL_UNQUEUED, "unqueued")   /* dropped: a queue full, its adapter left or stuck, stop */ \
-	X(STORE_CTRL_GONE, "gone")           /* not in Host any more when their turn came */ \
+	X(STORE_CTRL_GONE, "gone")           /* not in Host any more when they were looked at */ \
 	X(STORE_CTRL_SUBMITTED, "submitted") /* keys, an adapter */ \
 	X(STORE_CTRL_STORED, "stored")       /* keys of tasks that succeeded */ \
 	X(STORE_CTRL_FAILED, "failed")       /* keys of tasks that did not */ \

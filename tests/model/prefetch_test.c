@@ -58,7 +58,7 @@ struct world {
 	/* What brute force says of the plan, once there is one. */
 	bool     planned;
 	uint32_t plan_boundary, unbounded;
-	enum prefetch_end gave_up; /* PREFETCH_WHOLE: it was not */
+	enum prefetch_end gave_up; /* END_WHOLE: it was not */
 };
 
 static uint32_t key_number(const struct world *world, const struct kvs_key *key)
@@ -376,20 +376,20 @@ static enum prefetch_end expected_end(const struct world *world, uint32_t bounda
 {
 	const uint32_t aim = world->planned ? world->plan_boundary : world->ask.chunk_count;
 
-	if (world->gave_up == PREFETCH_CANCELLED || world->gave_up == PREFETCH_STOPPED)
+	if (world->gave_up == END_CANCELLED || world->gave_up == END_STOPPED)
 		return world->gave_up;
 	if (boundary == world->ask.chunk_count)
-		return PREFETCH_WHOLE;
+		return END_WHOLE;
 	if (boundary < aim)
-		return world->gave_up == PREFETCH_DEADLINE ? PREFETCH_DEADLINE : PREFETCH_FAILED;
-	return aim < world->unbounded ? PREFETCH_HOST_FULL : PREFETCH_MISSING;
+		return world->gave_up == END_DEADLINE ? END_DEADLINE : END_FAILED;
+	return aim < world->unbounded ? END_HOST_FULL : END_MISSING;
 }
 
 /* Of all that the reader ever had, the result is the greatest boundary, and exactly its keys are locked. */
 static void check_result(const struct world *world)
 {
 	const struct prefetch_result *const result = &world->run.result;
-	const bool dropped = world->gave_up == PREFETCH_CANCELLED || world->gave_up == PREFETCH_STOPPED;
+	const bool dropped = world->gave_up == END_CANCELLED || world->gave_up == END_STOPPED;
 	uint32_t   boundary = 0, locked = 0, key;
 
 	if (!dropped)
@@ -526,7 +526,7 @@ static void begin(struct world *world, const struct prop_op *op)
 	draw_contents(world, &prng);
 	world->planned = false;
 	world->unbounded = 0;
-	world->gave_up = PREFETCH_WHOLE;
+	world->gave_up = END_WHOLE;
 	world->began = true;
 	prefetch_run_begin(&world->run, &world->ask);
 }
@@ -635,8 +635,8 @@ static void retired(struct world *world, const struct prop_op *op)
 
 static void give_up(struct world *world, const struct prop_op *op)
 {
-	static const enum prefetch_end whys[] = { PREFETCH_DEADLINE, PREFETCH_DEADLINE,
-						  PREFETCH_CANCELLED, PREFETCH_STOPPED };
+	static const enum prefetch_end whys[] = { END_DEADLINE, END_DEADLINE,
+						  END_CANCELLED, END_STOPPED };
 
 	if (!world->began || prefetch_run_has_result(&world->run))
 		return;

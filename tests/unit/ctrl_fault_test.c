@@ -84,19 +84,19 @@ static const struct {
 	uint32_t          stored, boundary, from_store;
 	enum prefetch_end end;
 } rows[] = {
-	{ "", 8, 8, 8, PREFETCH_WHOLE },
-	{ "{\"kind\": \"delay\", \"op\": \"put\", \"us\": 50}", 8, 8, 8, PREFETCH_WHOLE },
-	{ "{\"kind\": \"delay\", \"op\": \"get\", \"us\": [1, 50]}", 8, 8, 8, PREFETCH_WHOLE },
+	{ "", 8, 8, 8, END_WHOLE },
+	{ "{\"kind\": \"delay\", \"op\": \"put\", \"us\": 50}", 8, 8, 8, END_WHOLE },
+	{ "{\"kind\": \"delay\", \"op\": \"get\", \"us\": [1, 50]}", 8, 8, 8, END_WHOLE },
 	/* A task that failed leaves all its objects in Host. */
-	{ "{\"kind\": \"fail\", \"op\": \"put\", \"count\": 1}", 0, 8, 0, PREFETCH_WHOLE },
-	{ "{\"kind\": \"error\", \"op\": \"put\"}", 0, 8, 0, PREFETCH_WHOLE },
-	{ "{\"kind\": \"no_space\", \"op\": \"put\"}", 0, 8, 0, PREFETCH_WHOLE },
+	{ "{\"kind\": \"fail\", \"op\": \"put\", \"count\": 1}", 0, 8, 0, END_WHOLE },
+	{ "{\"kind\": \"error\", \"op\": \"put\"}", 0, 8, 0, END_WHOLE },
+	{ "{\"kind\": \"no_space\", \"op\": \"put\"}", 0, 8, 0, END_WHOLE },
 	{ "{\"kind\": \"miss\", \"op\": \"exists\", \"after\": 5, \"count\": 1}", 8, 5, 5,
-	  PREFETCH_MISSING },
-	{ "{\"kind\": \"error\", \"op\": \"exists\"}", 8, 0, 0, PREFETCH_MISSING },
-	{ "{\"kind\": \"miss\", \"op\": \"get\", \"after\": 6, \"count\": 1}", 8, 6, 6, PREFETCH_FAILED },
-	{ "{\"kind\": \"fail\", \"op\": \"get\", \"after\": 2}", 8, 2, 2, PREFETCH_FAILED },
-	{ "{\"kind\": \"error\", \"op\": \"get\"}", 8, 0, 0, PREFETCH_FAILED },
+	  END_MISSING },
+	{ "{\"kind\": \"error\", \"op\": \"exists\"}", 8, 0, 0, END_MISSING },
+	{ "{\"kind\": \"miss\", \"op\": \"get\", \"after\": 6, \"count\": 1}", 8, 6, 6, END_FAILED },
+	{ "{\"kind\": \"fail\", \"op\": \"get\", \"after\": 2}", 8, 2, 2, END_FAILED },
+	{ "{\"kind\": \"error\", \"op\": \"get\"}", 8, 0, 0, END_FAILED },
 };
 
 static void every_storage_failure_ends_as_a_miss(void **state)

@@ -51,7 +51,7 @@ static uint64_t load_that_is_late(uint32_t keys)
 		id = depot_ask(&depot, &ask);
 		if (depot_await_inside(&depot, 0, id))
 			return id;
-		assert_int_equal(depot_take(&depot, id, &locked).end, PREFETCH_DEADLINE);
+		assert_int_equal(depot_take(&depot, id, &locked).end, END_DEADLINE);
 		assert_int_equal(locked, 0);
 		crate_open(&depot.crates[0]);
 		depot_idle(&depot);
@@ -92,7 +92,7 @@ static void never_late_a_load_past_its_deadline_is_never_published(void **state)
 	id = load_that_is_late(3);
 	result = depot_take(&depot, id, &locked);
 	assert_int_equal(result.boundary, 0);
-	assert_int_equal(result.end, PREFETCH_DEADLINE);
+	assert_int_equal(result.end, END_DEADLINE);
 	assert_int_equal(locked, 0);
 	depot_await_draining(&depot, 1);
 	check_draining(3);
@@ -122,7 +122,7 @@ static void what_has_come_by_the_deadline_is_the_result(void **state)
 		result = depot_take(&depot, depot_ask(&depot, &ask), &locked);
 	}
 	assert_int_equal(result.boundary, 2);
-	assert_int_equal(result.end, PREFETCH_DEADLINE);
+	assert_int_equal(result.end, END_DEADLINE);
 	assert_int_equal(locked, 3);
 	crate_open(&depot.crates[1]);
 	depot_idle(&depot);
@@ -149,7 +149,7 @@ static void a_deadline_covers_the_lookup(void **state)
 	result = depot_take(&depot, id, &locked);
 	assert_int_equal(result.boundary, 1);
 	assert_int_equal(result.from_host, 1);
-	assert_int_equal(result.end, PREFETCH_DEADLINE);
+	assert_int_equal(result.end, END_DEADLINE);
 	crate_open(&depot.crates[0]);
 	depot_idle(&depot);
 	assert_true(depot_stores_unlocked(&depot));
@@ -168,14 +168,14 @@ static void a_deadline_covers_the_queue_and_a_drainer_keeps_its_place(void **sta
 	(void)state;
 	open_with(1);
 	one = load_that_is_late(2);
-	assert_int_equal(depot_take(&depot, one, &locked).end, PREFETCH_DEADLINE);
+	assert_int_equal(depot_take(&depot, one, &locked).end, END_DEADLINE);
 	depot_write(&depot, 10, 1);
 	ask.chunks = 2;
 	ask.deadline_ns = os_now_ns() + 1000000;
 	two = depot_ask(&depot, &ask);
 	result = depot_take(&depot, two, &locked);
 	assert_int_equal(result.boundary, 1);
-	assert_int_equal(result.end, PREFETCH_DEADLINE);
+	assert_int_equal(result.end, END_DEADLINE);
 	assert_int_equal(locked, 1);
 	depot_give_back(&depot, 10, locked, 1);
 	crate_open(&depot.crates[0]);
@@ -196,7 +196,7 @@ static void a_request_whose_time_is_over_asks_nobody(void **state)
 	depot_write(&depot, 0, 2);
 	result = depot_take(&depot, depot_ask(&depot, &ask), &locked);
 	assert_int_equal(result.boundary, 2);
-	assert_int_equal(result.end, PREFETCH_DEADLINE);
+	assert_int_equal(result.end, END_DEADLINE);
 	assert_int_equal(depot_prefetch_stats(&depot).keys_asked, 0);
 	depot_give_back(&depot, 0, locked, 1);
 	depot_close(&depot);
@@ -225,7 +225,7 @@ static void B4_4_a_cancel_gives_locks_back_in_every_state(void **state)
 	depot_idle(&depot);
 	assert_int_equal(depot_usage(&depot).locks, 0);
 	assert_int_equal(depot_usage(&depot).objects, 2);
-	assert_int_equal(depot_prefetch_stats(&depot).ends[PREFETCH_CANCELLED], 2);
+	assert_int_equal(depot_prefetch_stats(&depot).ends[END_CANCELLED], 2);
 	/* A result that waits. */
 	done = depot_prefetch(&depot, 10, 2);
 	depot_await_done(&depot, done);
@@ -291,7 +291,7 @@ static void a_reader_that_closed_without_a_word_gets_nothing_published(void **st
 	crate_open(&depot.crates[0]);
 	result = depot_take(&depot, id, &locked);
 	assert_int_equal(result.boundary, 0);
-	assert_int_equal(result.end, PREFETCH_FAILED);
+	assert_int_equal(result.end, END_FAILED);
 	check_nothing_left();
 	depot_close(&depot);
 }
@@ -316,7 +316,7 @@ static void a_failed_prefetch_publishes_nothing_and_nothing_of_it_is_stored(void
 	crate_open(&depot.crates[0]);
 	result = depot_take(&depot, id, &locked);
 	assert_int_equal(result.boundary, 0);
-	assert_int_equal(result.end, PREFETCH_FAILED);
+	assert_int_equal(result.end, END_FAILED);
 	assert_int_equal(depot_prefetch_stats(&depot).keys_failed, 3);
 	check_nothing_left();
 	depot_flush(&depot);
@@ -344,7 +344,7 @@ static void quarantine_a_load_in_doubt_keeps_its_buffers_until_it_has_retired(vo
 	open_with(8);
 	result = depot_take(&depot, doubtful(), &locked);
 	assert_int_equal(result.boundary, 0);
-	assert_int_equal(result.end, PREFETCH_FAILED);
+	assert_int_equal(result.end, END_FAILED);
 	depot_await_draining(&depot, 1);
 	check_draining(3);
 	assert_false(prefetch_ctrl_idle(depot.prefetch, os_now_ns() + 1000000));
@@ -391,7 +391,7 @@ static void a_shutdown_with_a_load_in_flight_keeps_the_buffer_until_it_is_over(v
 	/* Everybody was told, and nobody has a lock. */
 	assert_true(depot_is_done(&depot, loading) && depot_is_done(&depot, queued));
 	assert_true(prefetch_ctrl_take(depot.prefetch, loading, &result, &locked));
-	assert_int_equal(result.end, PREFETCH_STOPPED);
+	assert_int_equal(result.end, END_STOPPED);
 	assert_int_equal(result.boundary, 0);
 	assert_false(prefetch_ctrl_take(depot.prefetch, waits, &result, &locked));
 	assert_int_equal(depot_usage(&depot).locks, 0);

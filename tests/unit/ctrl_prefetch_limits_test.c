@@ -355,7 +355,7 @@ static void B4_2_where_host_has_no_room_the_prefix_is_shorter(void **state)
 	id = depot_prefetch(&depot, 0, 10);
 	result = depot_take(&depot, id, &locked);
 	assert_int_equal(result.boundary, 4);
-	assert_int_equal(result.end, PREFETCH_HOST_FULL);
+	assert_int_equal(result.end, END_HOST_FULL);
 	for (i = 0; i < 4; i++)
 		assert_true(depot_is_read(&depot, i));
 	depot_idle(&depot);
@@ -430,7 +430,7 @@ static void a_key_that_comes_again_ends_the_prefix(void **state)
 	depot_idle(&depot);
 	assert_true(prefetch_ctrl_take(depot.prefetch, id, &result, &locked));
 	assert_int_equal(result.boundary, 2);
-	assert_int_equal(result.end, PREFETCH_HOST_FULL);
+	assert_int_equal(result.end, END_HOST_FULL);
 	depot_give_back(&depot, 0, locked, 1);
 	close_all();
 }
@@ -474,7 +474,7 @@ static void what_a_policy_says_wrongly_is_passed_over_and_counted(void **state)
 	depot_place(&depot, 0, 0, 10);
 	result = take_and_give(depot_prefetch(&depot, 0, 8), 0);
 	assert_int_equal(result.boundary, 4);
-	assert_int_equal(result.end, PREFETCH_MISSING);
+	assert_int_equal(result.end, END_MISSING);
 	assert_int_equal(depot_prefetch_stats(&depot).misplanned, 2);
 	assert_int_equal(depot_prefetch_stats(&depot).keys_loaded, 4);
 	close_all();

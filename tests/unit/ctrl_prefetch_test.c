@@ -78,7 +78,7 @@ static void B4_2_what_a_store_has_is_loaded_and_locked_for_its_reader(void **sta
 	result = take(depot_prefetch(&depot, 0, 5), 6, 0x1f);
 	assert_int_equal(result.boundary, 5);
 	assert_int_equal(result.from_store, 5);
-	assert_int_equal(result.end, PREFETCH_WHOLE);
+	assert_int_equal(result.end, END_WHOLE);
 	close_all(0x1f, 1);
 }
 
@@ -93,7 +93,7 @@ static void B4_2_a_gap_ends_the_prefix_and_nothing_beyond_it_is_loaded(void **st
 	depot_place(&depot, 0, 3, 2);
 	result = take(depot_prefetch(&depot, 0, 5), 5, 3);
 	assert_int_equal(result.boundary, 2);
-	assert_int_equal(result.end, PREFETCH_MISSING);
+	assert_int_equal(result.end, END_MISSING);
 	for (i = 2; i < 5; i++)
 		assert_false(depot_has(&depot, i));
 	assert_int_equal(depot_prefetch_stats(&depot).keys_loaded, 2);
@@ -116,7 +116,7 @@ static void B4_2_a_load_that_fails_ends_the_prefix(void **state)
 	crate_open(&depot.crates[0]);
 	result = take(id, 5, 3);
 	assert_int_equal(result.boundary, 2);
-	assert_int_equal(result.end, PREFETCH_FAILED);
+	assert_int_equal(result.end, END_FAILED);
 	/* Loaded, but beyond: unlocked, and being temporary gone. */
 	assert_false(depot_has(&depot, 3) || depot_has(&depot, 4));
 	close_all(3, 1);
@@ -131,7 +131,7 @@ static void B4_2_without_the_first_key_there_is_nothing(void **state)
 	depot_place(&depot, 0, 1, 4);
 	result = take(depot_prefetch(&depot, 0, 5), 5, 0);
 	assert_int_equal(result.boundary, 0);
-	assert_int_equal(result.end, PREFETCH_MISSING);
+	assert_int_equal(result.end, END_MISSING);
 	assert_int_equal(depot_usage(&depot).objects, 0);
 	close_all(0, 1);
 }
@@ -403,7 +403,7 @@ static void two_requests_of_the_same_keys_both_get_them(void **state)
 	close_all(7, 1);
 }
 
-/* The second waits in the queue; when its turn comes Host has all of it. */
+/* The second waits in the queue; when it starts Host has all of it. */
 static void what_came_while_a_request_waited_is_not_loaded_again(void **state)
 {
 	uint64_t one, two, locked;

@@ -239,7 +239,7 @@ static void rows_that_are_gone_leave_a_task_and_their_pins_close_up(void **state
 	close_empty(&queue);
 }
 
-/* A key that one adapter has and another still waits for would be gone before its turn. */
+/* A key that one adapter has and another still waits for would be gone too early. */
 static void B3_2_a_key_is_asked_about_once_when_no_put_of_it_is_left(void **state)
 {
 	struct store_queue queue;

@@ -239,7 +239,7 @@ static void B3_1_a_task_has_one_shape(void **state)
 	close_all();
 }
 
-/* Gone and written again in another size while it waited: the second notice has its own turn. */
+/* Gone and written again in another size while it waited: the second notice tells of it. */
 static void B3_1_a_key_that_was_written_again_is_stored_as_it_is_now(void **state)
 {
 	(void)state;
