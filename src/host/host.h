@@ -302,8 +302,9 @@ void host_clear(struct host *host, const struct kvs_namespace *space, bool force
 void host_expire(struct host *host, uint64_t now_ns);
 
 /*
- * While more than `high` is used: evict down to `low`, at most object_max objects a call; how many
- * went.  Never those that are staged, locked or pinned.
+ * Once more than `high` is used: evict down to `low`, at most object_max objects a call; how many
+ * went.  Calls go on until `low` is reached, also below `high`.  Never those that are staged,
+ * locked or pinned: what of them becomes idle before `low` is reached goes in a later call.
  */
 uint32_t host_relieve(struct host *host, uint64_t now_ns, uint32_t object_max);
 

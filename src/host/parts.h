@@ -98,6 +98,7 @@ struct host {
 	_Atomic uint64_t sequence;
 	_Atomic uint32_t hand; /* where relieving goes on */
 	_Atomic bool     is_pressed;
+	_Atomic bool     is_relieving; /* `high` was passed, `low` is not reached yet */
 
 	/* What the space has, for those who only want to know; written with its lock held. */
 	_Atomic uint64_t used_pages;

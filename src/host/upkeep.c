@@ -104,6 +104,18 @@ static bool exceeds_quota(const struct host *host, uint32_t tenant, uint64_t goi
 	return tenants_exceeds(&host->tenants, tenant);
 }
 
+/* From `high` on until `low` is reached, however many calls that takes. */
+static bool is_to_relieve(struct host *host)
+{
+	const uint64_t used = used_pages(host);
+
+	if (used > host->high_pages)
+		atomic_store_explicit(&host->is_relieving, true, memory_order_relaxed);
+	else if (used <= host->low_pages)
+		atomic_store_explicit(&host->is_relieving, false, memory_order_relaxed);
+	return atomic_load_explicit(&host->is_relieving, memory_order_relaxed);
+}
+
 uint32_t host_relieve(struct host *host, uint64_t now_ns, uint32_t object_max)
 {
 	struct notices     notices;
@@ -116,9 +128,10 @@ uint32_t host_relieve(struct host *host, uint64_t now_ns, uint32_t object_max)
 
 	host_expire(host, now_ns);
 	notices_init(&notices);
-	if (used_pages(host) > host->high_pages)
+	if (is_to_relieve(host))
 		gone = victims_go(&turns, TENANT_NONE, object_max, is_above_low);
 	notices_tell(&notices, host->listeners, host->listener_count);
+	(void)is_to_relieve(host);
 	/* Whether it helped or not: the next reservation past `high` presses again. */
 	atomic_store_explicit(&host->is_pressed, false, memory_order_relaxed);
 	return gone;

@@ -33,6 +33,7 @@ struct porter {
 	struct guestbook      book;
 	struct pinned         pins[PORTER_PINS];
 	bool                  lazy; /* time passes without host_expire() */
+	bool                  relieving; /* past one mark, not yet at the other */
 	struct guest_expected heard[PORTER_HEARD];
 	uint32_t              heard_count;
 	uint64_t              sequences[PORTER_KEYS]; /* the last of each key */

@@ -92,6 +92,7 @@ static void open_host(struct porter *porter, uint32_t bits)
 	if (host_open(&porter->options, &porter->host, &err) < 0)
 		KVS_PANIC("%s", err.message);
 	porter->book = (struct guestbook){ .options = &porter->options, .now_ns = 1000 };
+	porter->relieving = false;
 	memset(porter->sequences, 0, sizeof(porter->sequences));
 	for (c = 0; c < PORTER_SPACES; c++)
 		porter->quotas[c] = porter->options.quota_bytes;

@@ -404,14 +404,30 @@ static void relieving_begins_past_one_mark_and_ends_at_the_other(void **state)
 	assert_int_equal(host_relieve(inn->host, inn->now_ns, 100), 0);
 	inn_put(inn, 9);
 	assert_int_equal(inn_lock(inn, inn->client, 0, 1), 0);
-	assert_int_equal(host_relieve(inn->host, inn->now_ns, 1), 1);
-	/* The mark for beginning is undercut already: the next call sees no need. */
-	assert_int_equal(host_relieve(inn->host, inn->now_ns, 100), 0);
-	inn_put(inn, 10);
 	assert_int_equal(host_relieve(inn->host, inn->now_ns, 100), 4);
 	assert_int_equal(inn_usage(inn).used_bytes, PAGES / 2 * INN_PAGE);
 	assert_true(inn_has(inn, 0));
-	assert_true(inn_has(inn, 10));
+	assert_true(inn_has(inn, 9));
+}
+
+static void relieving_goes_on_over_several_calls_until_the_lower_mark(void **state)
+{
+	struct inn *const inn = *state;
+	uint32_t          i;
+
+	inn->options.high = 0.75;
+	inn->options.low = 0.5;
+	inn_open(inn);
+	for (i = 0; i < 10; i++)
+		inn_put(inn, i);
+	/* The mark for beginning is undercut by the first already. */
+	assert_int_equal(host_relieve(inn->host, inn->now_ns, 1), 1);
+	assert_int_equal(host_relieve(inn->host, inn->now_ns, 2), 2);
+	assert_int_equal(host_relieve(inn->host, inn->now_ns, 2), 1);
+	assert_int_equal(inn_usage(inn).used_bytes, PAGES / 2 * INN_PAGE);
+	/* Done: between the marks nothing begins. */
+	inn_put(inn, 10);
+	assert_int_equal(host_relieve(inn->host, inn->now_ns, 100), 0);
 }
 
 static void relieving_takes_nothing_that_is_held(void **state)
@@ -476,6 +492,7 @@ int main(void)
 		TEST(objects_of_all_shards_go_for_one_that_needs_the_room),
 		TEST(what_expired_elsewhere_goes_before_what_is_of_use),
 		TEST(relieving_begins_past_one_mark_and_ends_at_the_other),
+		TEST(relieving_goes_on_over_several_calls_until_the_lower_mark),
 		TEST(relieving_takes_nothing_that_is_held),
 		TEST(pressure_is_told_once_until_it_is_relieved),
 	};
