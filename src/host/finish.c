@@ -48,11 +48,29 @@ static bool is_first(const struct visit *visit, const struct found *found, enum 
 	return visit->shard->records[found->first].state == state;
 }
 
+/*
+ * A write that is to last, over a temporary object: that lasts in its place.  Readers keep what
+ * they read, and it was not told as HOST_WRITTEN before.
+ */
+static void keep_twin(struct visit *visit, const struct found *found, bool is_load)
+{
+	const struct record *const records = visit->shard->records;
+
+	if (records[found->own].flags & RECORD_TEMPORARY ||
+	    !(records[found->first].flags & RECORD_TEMPORARY))
+		return;
+	life_keep(visit, found->first);
+	if (!is_load)
+		visit_note(visit, HOST_WRITTEN, &records[found->first].key);
+}
+
 /* The key is resident already, or was forced out while this was written. */
-static int drop_late(struct visit *visit, const struct found *found)
+static int drop_late(struct visit *visit, const struct found *found, bool is_load)
 {
 	const bool is_twin = is_first(visit, found, RECORD_RESIDENT);
 
+	if (is_twin)
+		keep_twin(visit, found, is_load);
 	visit_count(visit, is_twin ? HOST_DROPPED_TWINS : HOST_DISCARDED);
 	life_drop(visit, found->own);
 	return is_twin ? 0 : KVS_E_STALE;
@@ -79,7 +97,7 @@ static int finish_row(struct visit *visit, const struct finish *call, const stru
 	if (rc != 0)
 		return rc;
 	if (!is_first(visit, &found, RECORD_STAGED))
-		return drop_late(visit, &found);
+		return drop_late(visit, &found, false);
 	publish(visit, &found, false);
 	return 0;
 }
@@ -139,7 +157,7 @@ static void settle(struct visit *visit, const struct found *found, uint32_t slot
 		publish(visit, found, true);
 		return;
 	}
-	(void)drop_late(visit, found);
+	(void)drop_late(visit, found, true);
 	if (is_locked)
 		visit_note(visit, HOST_LOCKED, key);
 }
@@ -177,7 +195,7 @@ static int finish_locked_row(struct visit *visit, const struct finish *call,
 	if (rc != 0)
 		return rc;
 	if (is_first(visit, &found, RECORD_DOOMED))
-		return drop_late(visit, &found);
+		return drop_late(visit, &found, true);
 	return finish_found(visit, call, &found, span);
 }
 

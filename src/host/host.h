@@ -201,7 +201,7 @@ enum host_reserve_flag {
  *         is not 0.
  * Errors  The call: KVS_E_INVALID (count, flags), KVS_E_CLOSED: no row was looked at.  A
  *         row: 0;
- *         KVS_E_EXISTS   resident already;
+ *         KVS_E_EXISTS   resident already, and not a temporary object under one that is to last;
  *         KVS_E_BUSY     this writer stages it, or the key is still doomed;
  *         KVS_E_INVALID  0 bytes, or more than one field holds;
  *         KVS_E_FULL     no room, no record, or the quota; with HOST_WHOLE for all rows that wanted
@@ -213,7 +213,9 @@ int host_reserve(struct host *host, struct host_writer writer, const struct kvs_
 		 struct kvs_span *ret_spans, int *ret_rc);
 
 /*
- * Publish what the writer staged.  A row: 0, also where another writer was first; KVS_E_MISSING:
+ * Publish what the writer staged.  A row: 0, also where another writer was first: what is there
+ * stays, and when it is temporary and this writer's is not, it is temporary no more and told as
+ * HOST_WRITTEN.  KVS_E_MISSING:
  * neither resident nor staged by this writer; KVS_E_STALE: resident, but this writer stages
  * nothing; or its reservation expired, or the key is doomed, and what it staged is dropped.
  */
@@ -223,7 +225,7 @@ int host_finish(struct host *host, struct host_writer writer, const struct kvs_k
 /*
  * The same and lock_count locks for `reader` in one step, so that nothing comes between: told as
  * HOST_LOADED.  A twin that was there first is locked, and its span returned, instead: told as
- * HOST_LOCKED.  lock_count 0 publishes unlocked and returns no span; a temporary object is then
+ * HOST_LOCKED, and temporary no more when what the writer staged is not.  lock_count 0 publishes unlocked and returns no span; a temporary object is then
  * gone at once.  Also KVS_E_FULL: no lock left; the row stays staged.
  */
 int host_finish_locked(struct host *host, struct host_writer writer, host_client reader,

@@ -73,6 +73,16 @@ void life_remove_keep(struct visit *visit, uint32_t slot);
 /* A RESIDENT one with lock or pin. */
 void life_doom(struct visit *visit, uint32_t slot);
 
+/* A RESIDENT one that was there for its readers only stays like others. */
+static inline void life_keep(struct visit *visit, uint32_t slot)
+{
+	struct record *const record = &visit->shard->records[slot];
+
+	if (record->flags & RECORD_TEMPORARY)
+		visit->shard->temporary--;
+	record->flags &= (uint8_t)~(RECORD_TEMPORARY | RECORD_SPENT);
+}
+
 /* Before a lock or pin is taken of a RESIDENT one; after one was given back. */
 void life_hold(struct visit *visit, uint32_t slot);
 void life_settle(struct visit *visit, uint32_t slot);

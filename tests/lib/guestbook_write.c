@@ -9,7 +9,7 @@
 /* --- writing ---------------------------------------------------------------------------------- */
 
 int guestbook_reserve(struct guestbook *book, const struct kvs_key *key, uint32_t client,
-		      uint64_t tag, uint64_t bytes)
+		      uint64_t tag, uint64_t bytes, bool temporary)
 {
 	const struct guest_object *const shown = guestbook_shown(book, key);
 	uint64_t                         most = 0;
@@ -21,8 +21,10 @@ int guestbook_reserve(struct guestbook *book, const struct kvs_key *key, uint32_
 	}
 	if (bytes == 0 || bytes > most - GUESTBOOK_PAGE)
 		return KVS_E_INVALID;
-	if (shown)
-		return shown->state == GUEST_RESIDENT ? KVS_E_EXISTS : KVS_E_BUSY;
+	if (shown && shown->state == GUEST_DOOMED)
+		return KVS_E_BUSY;
+	if (shown && (temporary || !shown->temporary))
+		return KVS_E_EXISTS;
 	return guestbook_staged(book, key, client, tag) ? KVS_E_BUSY : 0;
 }
 
@@ -85,12 +87,21 @@ static void publish(struct guestbook *book, struct guest_object *staged, bool lo
 			 &staged->key);
 }
 
+/* Of a temporary object, when another that is to last was written under its key. */
+static bool make_last(struct guest_object *shown, const struct guest_object *staged)
+{
+	if (shown->state != GUEST_RESIDENT || !shown->temporary || staged->temporary)
+		return false;
+	shown->temporary = shown->spent = false;
+	return true;
+}
+
 int guestbook_finish(struct guestbook *book, const struct kvs_key *key, uint32_t client,
 		     uint64_t tag)
 {
-	const struct guest_object *const shown = guestbook_shown(book, key);
-	struct guest_object             *staged;
-	const int                        rc = find_staged(book, key, client, tag, &staged);
+	struct guest_object *const shown = guestbook_shown(book, key);
+	struct guest_object       *staged;
+	const int                  rc = find_staged(book, key, client, tag, &staged);
 
 	if (rc != 0)
 		return rc;
@@ -98,6 +109,8 @@ int guestbook_finish(struct guestbook *book, const struct kvs_key *key, uint32_t
 		publish(book, staged, false);
 		return 0;
 	}
+	if (make_last(shown, staged))
+		guestbook_expect(book, HOST_WRITTEN, key);
 	guestbook_leave(book, staged);
 	book->counters[shown->state == GUEST_RESIDENT ? HOST_DROPPED_TWINS : HOST_DISCARDED]++;
 	return shown->state == GUEST_RESIDENT ? 0 : KVS_E_STALE;
@@ -119,6 +132,7 @@ int guestbook_finish_locked(struct guestbook *book, const struct kvs_key *key, u
 	if (count > 0 && guestbook_may_lock(book, shown ? shown : staged, reader, count) != 0)
 		return KVS_E_FULL;
 	if (shown) {
+		(void)make_last(shown, staged);
 		guestbook_leave(book, staged);
 		book->counters[HOST_DROPPED_TWINS]++;
 		if (count > 0)
