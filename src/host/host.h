@@ -110,7 +110,7 @@ struct host_options {
 };
 
 #define HOST_COUNTERS(X) \
-	X(HOST_HITS, "hits")                         /* rows of host_lock() and host_pin() */ \
+	X(HOST_HITS, "hits")                         /* rows of host_lock(): what readers ask for */ \
 	X(HOST_MISSES, "misses") \
 	X(HOST_FINISHED, "finished") \
 	X(HOST_DROPPED_TWINS, "dropped_twins")       /* finished after another writer of the key */ \

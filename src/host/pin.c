@@ -29,7 +29,6 @@ static void serve_pin(struct visit *visit, const struct group *group, void *arg)
 		const uint32_t slot = life_resident(shard, group_hash(group, i),
 						    group_key(group, i));
 
-		visit_count(visit, slot == SLOT_NONE ? HOST_MISSES : HOST_HITS);
 		call->rc[row] = slot == SLOT_NONE ? KVS_E_MISSING : 0;
 		call->spans[row] = (struct kvs_span){ 0 };
 		if (slot == SLOT_NONE)

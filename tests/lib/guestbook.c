@@ -167,7 +167,6 @@ int guestbook_pin(struct guestbook *book, const struct kvs_key *key, struct kvs_
 	struct guest_object *const object = guestbook_resident(book, key);
 
 	*ret_span = (struct kvs_span){ 0 };
-	book->counters[object ? HOST_HITS : HOST_MISSES]++;
 	if (!object)
 		return KVS_E_MISSING;
 	object->pins++;
