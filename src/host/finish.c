@@ -141,7 +141,8 @@ static uint32_t locked_of(struct visit *visit, const struct finish *call, struct
 {
 	const struct record *const own = &visit->shard->records[found->own];
 
-	if (is_first(visit, found, RECORD_RESIDENT)) {
+	/* Where no lock is wanted, one whose time is over stands in nobody's way. */
+	if (call->locks > 0 && is_first(visit, found, RECORD_RESIDENT)) {
 		lock_expire_claim(visit, found->first, call->reader);
 		found->first = life_find(visit->shard, own->hash, &own->key);
 	}

@@ -13,11 +13,8 @@
 
 #include "host/host.h"
 
-/*
- * The rows of a group, twice (unlocked and removed; reserved and evicted), and what expires
- * meanwhile.
- */
-#define NOTICES_MAX 1280u
+/* As many rows as are served at a time, each at its most (visit.h), and what expires meanwhile. */
+#define NOTICES_MAX 1728u
 
 struct notices {
 	uint32_t       count;

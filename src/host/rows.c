@@ -11,7 +11,8 @@ struct load {
 	uint8_t  shards[ROWS_MAX];
 };
 
-static_assert(2 * ROWS_MAX + VISIT_ASIDE_MAX <= NOTICES_MAX, "a visit's notices fit");
+static_assert(VISIT_ROW_NOTICES * ROWS_MAX + VISIT_ASIDE_MAX <= NOTICES_MAX,
+	      "a visit's notices fit");
 static_assert(HOST_SHARDS_MAX <= UINT8_MAX + 1 && ROWS_MAX <= UINT16_MAX, "numbers fit");
 
 void rows_sort(const uint8_t *shards, uint32_t count, uint32_t shard_count, uint16_t *ret_rows,
@@ -58,7 +59,7 @@ static void serve_load(struct host *host, const struct load *load, struct group 
 		group->count = load->ends[shard] - begin;
 		if (group->count == 0)
 			continue;
-		visit_make_room(host, notices, 2 * group->count + VISIT_ASIDE_MAX);
+		visit_make_room(host, notices, VISIT_ROW_NOTICES * group->count + VISIT_ASIDE_MAX);
 		visit_begin(&visit, host, shard, now_ns, notices);
 		for (i = 0; i < group->count; i++)
 			map_prefetch_key(&visit.shard->map, group_hash(group, i));

@@ -19,7 +19,12 @@
 #define VISIT_EXPIRED_MAX 64u
 /* Evicted by a visit beyond one a row: places that do not fit free more than one. */
 #define VISIT_EVICTED_MAX 64u
-/* Notices of a visit beyond two a row: a lock that expires may take a temporary object along. */
+/*
+ * Notices of a row at most: its reader's lock is over, takes a temporary object along, and what was
+ * loaded is published.
+ */
+#define VISIT_ROW_NOTICES 3u
+/* Notices of a visit beyond those: a lock that expires may take a temporary object along. */
 #define VISIT_ASIDE_MAX (2 * VISIT_EXPIRED_MAX + VISIT_EVICTED_MAX)
 
 struct freed {

@@ -194,6 +194,54 @@ static void a_long_batch_is_told_completely(void **state)
 		assert_int_equal(inn_heard_of(inn, HOST_REMOVED, i), 1);
 }
 
+/*
+ * The most a row can have to tell: its reader's lock on a temporary object is over, that goes, and
+ * what was written is published.
+ */
+static void rows_that_have_the_most_to_tell_are_told_completely(void **state)
+{
+	static struct kvs_key  keys[512];
+	static uint64_t        bytes[512];
+	static struct kvs_span spans[512];
+	static int             rc[512];
+	struct inn *const      inn = *state;
+	struct host_writer     reader, writer;
+	uint32_t               i;
+
+	inn_close(inn);
+	inn_init(inn, 4 * 512);
+	inn->options.object_max = inn->options.lock_max = 2 * 512;
+	inn_open(inn);
+	reader = (struct host_writer){ inn->client, 1 };
+	writer = (struct host_writer){ inn->client, 2 };
+	for (i = 0; i < 512; i++) {
+		keys[i] = key_of(i);
+		bytes[i] = INN_PAGE;
+	}
+	assert_int_equal(host_reserve(inn->host, reader, keys, bytes, 512, HOST_TEMPORARY,
+				      inn->now_ns, spans, rc),
+			 0);
+	assert_int_equal(host_reserve(inn->host, writer, keys, bytes, 512, 0, inn->now_ns, spans,
+				      rc),
+			 0);
+	assert_int_equal(host_finish_locked(inn->host, reader, inn->client, 1, keys, 512,
+					    inn->now_ns, spans, rc),
+			 0);
+	inn_deaf(inn);
+	inn->now_ns += INN_READ_TTL;
+	assert_int_equal(host_finish_locked(inn->host, writer, inn->client, 1, keys, 512,
+					    inn->now_ns, spans, rc),
+			 0);
+	assert_int_equal(inn->heard_count, 3 * 512);
+	assert_int_equal(inn->calls, 3);
+	for (i = 0; i < 512; i += 73) {
+		assert_int_equal(rc[i], 0);
+		assert_int_equal(inn_heard_of(inn, HOST_UNLOCKED, i), 1);
+		assert_int_equal(inn_heard_of(inn, HOST_REMOVED, i), 1);
+		assert_int_equal(inn_heard_of(inn, HOST_LOADED, i), 1);
+	}
+}
+
 /* --- numbers ---------------------------------------------------------------------------------- */
 
 static void B1_3_numbers_grow_with_the_changes_of_a_key(void **state)
@@ -262,6 +310,7 @@ int main(void)
 		TEST(nobody_needs_to_listen),
 		TEST(B1_3_a_batch_is_one_call_an_event),
 		TEST(a_long_batch_is_told_completely),
+		TEST(rows_that_have_the_most_to_tell_are_told_completely),
 		TEST(B1_3_numbers_grow_with_the_changes_of_a_key),
 		TEST(no_lock_is_held_while_listeners_hear),
 	};
