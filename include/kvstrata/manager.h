@@ -240,7 +240,8 @@ KVS_PUBLIC int kvs_prefetch_spans(struct kvs *kvs, kvs_prefetch prefetch, struct
 /*
  * Call use() with the spans and release once, whatever it returns; that is returned.  Where there
  * are no spans, as kvs_prefetch_spans() tells, use() is not called, and what does not change
- * (KVS_E_MISSING) releases, too.
+ * (KVS_E_MISSING) releases, too.  Locks stay until use() returns, whoever releases or closes the
+ * client meanwhile; read_ttl_ns goes on.
  */
 KVS_PUBLIC int kvs_prefetch_read(struct kvs *kvs, kvs_prefetch prefetch,
 				 int (*use)(void *arg, const struct kvs_span *spans, uint32_t count),

@@ -146,7 +146,7 @@ void manager_prefetches_audit(struct manager *manager);
  */
 struct prefetch *prefetch_enter(struct manager *manager, kvs_prefetch handle);
 void             prefetch_leave(struct prefetch *prefetch);
-/* The handle ends, with all that Host and the controller keep for it. */
+/* The handle ends; what Host keeps for it goes when its last user leaves. */
 void             prefetch_drop(struct prefetch *prefetch);
 /* Look for its result. */
 void             prefetch_settle(struct prefetch *prefetch);

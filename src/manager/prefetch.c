@@ -80,11 +80,15 @@ static struct prefetch *acquire(struct manager *manager, kvs_prefetch *ret_handl
 	return prefetch;
 }
 
+/* Whoever is the last to leave one that has ended gives back what Host keeps for it, and its place. */
 void prefetch_leave(struct prefetch *prefetch)
 {
 	struct manager *const manager = prefetch->manager;
 
 	if (prefetch->taken && prefetch->handle == 0 && prefetch->users == 0) {
+		if (prefetch->reader)
+			(void)host_client_close(manager->host, prefetch->reader, os_now_ns());
+		prefetch->reader = 0;
 		prefetch->taken = false;
 		os_mutex_lock(&manager->lock);
 		slots_release(&manager->prefetch_slots, (uint32_t)(prefetch - manager->prefetches));
@@ -99,9 +103,6 @@ void prefetch_drop(struct prefetch *prefetch)
 
 	if (prefetch->state == PREFETCH_LOADING && !manager->stopped)
 		prefetch_ctrl_cancel(manager->prefetch_ctrl, prefetch->request_id);
-	if (prefetch->reader)
-		(void)host_client_close(manager->host, prefetch->reader, os_now_ns());
-	prefetch->reader = 0;
 	prefetch->handle = 0;
 	prefetch->owner = 0;
 	prefetch->state = PREFETCH_FREE;
@@ -395,7 +396,7 @@ void manager_prefetches_audit(struct manager *manager)
 
 		os_mutex_lock(&prefetch->lock);
 		KVS_ASSERT(prefetch->taken == slots_busy(&manager->prefetch_slots, i));
-		KVS_ASSERT((prefetch->handle != 0) == (prefetch->reader != 0));
+		KVS_ASSERT((prefetch->handle != 0 || prefetch->users > 0) == (prefetch->reader != 0));
 		KVS_ASSERT((prefetch->handle != 0) == (prefetch->state != PREFETCH_FREE));
 		KVS_ASSERT_CMP(prefetch->boundary, <=, manager->options.prefetch_keys);
 		os_mutex_unlock(&prefetch->lock);

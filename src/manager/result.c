@@ -158,7 +158,7 @@ int manager_release(struct manager *manager, kvs_prefetch handle)
 	return 0;
 }
 
-/* The spans stay where they are while there are users, even when the prefetch ends. */
+/* The spans, and the locks on what they name, stay while there are users, even when the prefetch ends. */
 static int use_spans(struct prefetch *prefetch, uint32_t count,
 		     int (*use)(void *arg, const struct kvs_span *spans, uint32_t count), void *arg)
 {

@@ -419,6 +419,45 @@ static void B5_1_a_scoped_read_releases_whatever_its_user_returns(void **state)
 	}
 }
 
+struct leaver {
+	struct porch *porch;
+	kvs_client    client;
+	int           during; /* what a remove of the object says */
+};
+
+static int close_and_look(void *arg, const struct kvs_span *spans, uint32_t count)
+{
+	struct leaver *const leaver = arg;
+
+	(void)spans;
+	(void)count;
+	assert_int_equal(kvs_client_close(leaver->porch->kvs, leaver->client), 0);
+	assert_int_equal(kvs_remove(leaver->porch->kvs, leaver->porch->keys, 1, false,
+				    &leaver->during, NULL),
+			 0);
+	return 0;
+}
+
+/* Nobody gets the memory under a user's eyes. */
+static void a_scoped_read_keeps_its_locks_when_its_client_closes(void **state)
+{
+	struct porch *const porch = *state;
+	struct leaver       leaver = { .porch = porch };
+	kvs_prefetch        prefetch;
+	int                 after;
+
+	porch_write(porch, 0, 1);
+	assert_int_equal(kvs_client_open(porch->kvs, &leaver.client, NULL), 0);
+	assert_int_equal(kvs_prefetch_submit(porch->kvs, leaver.client, porch_name(porch, 0, 1), 1,
+					     NULL, &prefetch, NULL),
+			 0);
+	assert_int_equal(kvs_prefetch_read(porch->kvs, prefetch, close_and_look, &leaver), 0);
+	assert_int_equal(leaver.during, KVS_E_LOCKED);
+	assert_int_equal(porch_status(porch).locks, 0);
+	assert_int_equal(kvs_remove(porch->kvs, porch->keys, 1, false, &after, NULL), 0);
+	assert_int_equal(after, 0);
+}
+
 /* A release is a use for the eviction order, once, at the end. */
 static void B5_1_a_release_is_a_use(void **state)
 {
@@ -539,6 +578,7 @@ int main(void)
 		ON(too_few_spans_are_refused_with_their_number, open_on_mem),
 		ON(B5_1_each_reader_releases_once, open_on_mem),
 		ON(B5_1_a_scoped_read_releases_whatever_its_user_returns, open_on_mem),
+		ON(a_scoped_read_keeps_its_locks_when_its_client_closes, open_without_store),
 		cmocka_unit_test(B5_1_a_release_is_a_use),
 		ON(the_descriptor_tells_that_one_is_done, open_on_mem),
 		ON(a_prefetch_without_an_ask_is_of_whole_objects, open_on_mem),
