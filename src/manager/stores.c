@@ -45,6 +45,14 @@ static void set_state(struct manager *manager, struct store *store, enum store_s
 	os_mutex_unlock(&manager->figures_lock);
 }
 
+/* Its adapter is closed: the number is free. */
+static void forget(struct manager *manager, struct store *store)
+{
+	os_mutex_lock(&manager->figures_lock);
+	*store = (struct store){ .state = STORE_NONE };
+	os_mutex_unlock(&manager->figures_lock);
+}
+
 static void detach(struct manager *manager, uint32_t number)
 {
 	store_ctrl_detach(manager->store_ctrl, number);
@@ -88,13 +96,16 @@ static int attach(struct manager *manager, uint32_t number, struct kvs_error *er
 		      : 0;
 }
 
-/* Nothing was asked of it yet. */
+/* A store controller that has it may have begun with it: one that does not leave in time stays LEAVING. */
 static void give_up(struct manager *manager, uint32_t number)
 {
+	struct store *const store = &manager->stores[number];
+
+	set_state(manager, store, STORE_LEAVING);
 	detach(manager, number);
-	(void)detached(manager, number, os_until_ns(CLOSE_LEAST_NS));
-	if (adapter_close(manager->stores[number].adapter, CLOSE_LEAST_NS) == 0)
-		manager->stores[number].adapter = NULL;
+	if (detached(manager, number, os_until_ns(CLOSE_LEAST_NS)) &&
+	    adapter_close(store->adapter, CLOSE_LEAST_NS) == 0)
+		forget(manager, store);
 }
 
 static struct store *find_place(struct manager *manager)
@@ -195,7 +206,7 @@ static int remove_store(struct manager *manager, uint32_t number, uint64_t deadl
 			       "store %u: its I/O still runs; it is detached when that ends",
 			       number);
 	}
-	*store = (struct store){ .state = STORE_NONE };
+	forget(manager, store);
 	return 0;
 }
 
@@ -227,7 +238,7 @@ int manager_stores_close(struct manager *manager, uint64_t deadline_ns)
 				  left_ns > CLOSE_LEAST_NS ? left_ns : CLOSE_LEAST_NS) < 0)
 			rc = KVS_E_QUARANTINE;
 		else
-			*store = (struct store){ .state = STORE_NONE };
+			forget(manager, store);
 	}
 	return rc;
 }
