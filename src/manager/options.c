@@ -71,8 +71,25 @@ static int check_fields(const struct kvs_options *options, struct kvs_error *err
 
 /* --- fields that depend on each other --------------------------------------------------------- */
 
+/* An object and its trailer do not fit into one page, and Host takes no piece that can hold none. */
+#define LAST_PIECE_LEAST (2 * (uint64_t)ARENA_TRAILER_BYTES)
+
+static int check_host_bytes(const struct kvs_options *options, struct kvs_error *err)
+{
+	const uint64_t last = options->host_bytes % ARENA_SLICE_BYTES;
+
+	if (last == 0 || last >= LAST_PIECE_LEAST)
+		return 0;
+	return err_set(err, KVS_E_INVALID,
+		       "host_bytes: %" PRIu64 " are whole GiB and %" PRIu64
+		       "; leave that out, or use at least %" PRIu64 " more than whole GiB",
+		       options->host_bytes, last, LAST_PIECE_LEAST);
+}
+
 static int check_sizes(const struct kvs_options *options, struct kvs_error *err)
 {
+	if (check_host_bytes(options, err) < 0)
+		return KVS_E_INVALID;
 	if (options->object_bytes > options->host_bytes - ARENA_TRAILER_BYTES) {
 		return err_set(err, KVS_E_INVALID,
 			       "object_bytes: %" PRIu64 " and a trailer of %u are more than host_bytes, %"
@@ -94,6 +111,19 @@ uint32_t manager_load_ops(const struct kvs_options *options)
 	return options->prefetch_in_flight * ((options->prefetch_keys + OP_KEYS_MAX - 1) / OP_KEYS_MAX);
 }
 
+/* Those under way that were cancelled keep their place beside the others. */
+static int check_prefetches(const struct kvs_options *options, struct kvs_error *err)
+{
+	const uint32_t requests = options->prefetches + options->prefetch_in_flight;
+
+	if (requests <= OPTIONS_KEYS_MAX / options->prefetch_keys)
+		return 0;
+	return err_set(err, KVS_E_INVALID,
+		       "prefetches, prefetch_in_flight, prefetch_keys: %u and %u of %u keys are more than %u keys in all",
+		       options->prefetches, options->prefetch_in_flight, options->prefetch_keys,
+		       OPTIONS_KEYS_MAX);
+}
+
 static int check_work(const struct kvs_options *options, struct kvs_error *err)
 {
 	const uint32_t workers = options->query_workers + options->get_workers + options->put_workers;
@@ -109,7 +139,7 @@ static int check_work(const struct kvs_options *options, struct kvs_error *err)
 			       options->prefetch_in_flight, options->prefetch_keys,
 			       ADAPTER_OPS_MAX * OP_KEYS_MAX);
 	}
-	return 0;
+	return check_prefetches(options, err);
 }
 
 static int check_evict(const char *field, const char *name, struct kvs_error *err)

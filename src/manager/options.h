@@ -17,6 +17,7 @@
 #include <kvstrata/manager.h>
 
 #include "base/err.h"
+#include "ctrl/ctrl.h"
 
 /* A piece of the arena is a slice of 1 GiB, and an object with its trailer lies in one. */
 #define OPTIONS_OBJECT_MAX ((UINT64_C(1) << 30) - 4096)
@@ -25,6 +26,9 @@
 /* Together with what the controllers need they are what Host can have. */
 #define OPTIONS_CLIENTS_MAX    1024
 #define OPTIONS_PREFETCHES_MAX 2048
+
+/* What the prefetch controller's tables have room for, requests that were cancelled included. */
+#define OPTIONS_KEYS_MAX (1u << 26)
 
 /* 2^63 ns is as long as the kernel counts. */
 #define OPTIONS_FOREVER (UINT64_C(1) << 63)
@@ -48,7 +52,7 @@
 	X(POLICY, prefetch_policy, 0, 0, 0, "default", "which store an object comes from") \
 	X(COUNT, store_in_flight, 1, 256, 0, "8", "tasks a store") \
 	X(SIZE, store_in_flight_bytes, 0, OPTIONS_HOST_MAX, 0, "256MiB", "a store; 0: no limit") \
-	X(COUNT, store_queue, 1, 1 << 24, 0, "65536", "keys that wait, a store") \
+	X(COUNT, store_queue, 1, CTRL_QUEUE_MAX, 0, "65536", "keys that wait, a store") \
 	X(COUNT, prefetch_in_flight, 1, 256, 0, "8", "requests") \
 	X(SIZE, prefetch_in_flight_bytes, 0, OPTIONS_HOST_MAX, 0, "0", \
 	  "of Host reserved by them; 0: no limit") \

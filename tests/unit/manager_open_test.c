@@ -97,6 +97,7 @@ static void bad_options_are_refused_with_field_value_and_rule(void **state)
 	REFUSED(host_bytes, 0, "host_bytes: 0 is out of range; use 16384 to 70368744177664");
 	REFUSED(host_bytes, UINT64_MAX, "host_bytes: 18446744073709551615 is out of range");
 	REFUSED(host_bytes, 100001, "host_bytes: 100001 is not a multiple of 4096");
+	REFUSED(host_bytes, (UINT64_C(2) << 30) + 4096, "host_bytes: 2147487744 are whole GiB and 4096; ");
 	REFUSED(object_bytes, 0, "object_bytes: 0 is out of range; use 4096 to 1073737728");
 	REFUSED(object_bytes, 4097, "object_bytes: 4097 is not a multiple of 4096");
 	REFUSED(object_bytes, 8u << 20,
@@ -116,6 +117,7 @@ static void bad_options_are_refused_with_field_value_and_rule(void **state)
 	REFUSED(store_evict_policy, "x", "store_evict_policy: \"x\" is not known; use one of: lru");
 	REFUSED(store_in_flight, 0, "store_in_flight: 0 is out of range; use 1 to 256");
 	REFUSED(store_queue, 0, "store_queue: 0 is out of range");
+	REFUSED(store_queue, (1u << 20) + 1, "store_queue: 1048577 is out of range; use 1 to 1048576");
 	REFUSED(prefetch_in_flight, 300, "prefetch_in_flight: 300 is out of range; use 1 to 256");
 	REFUSED(prefetches, 0, "prefetches: 0 is out of range; use 1 to 2048");
 	REFUSED(prefetch_keys, 65537, "prefetch_keys: 65537 is out of range; use 1 to 65536");
@@ -144,6 +146,10 @@ static void too_many_keys_under_way_are_refused(void **state)
 	options.prefetch_keys = 65536;
 	refused(&options, KVS_E_INVALID,
 		"prefetch_in_flight, prefetch_keys: 128 requests of 65536 keys are more than 4194304 at once");
+	options.prefetch_in_flight = 8;
+	options.prefetches = 1024;
+	refused(&options, KVS_E_INVALID,
+		"prefetches, prefetch_in_flight, prefetch_keys: 1024 and 8 of 65536 keys are more than 67108864");
 }
 
 /* Nothing of the first store is left when the second cannot be opened. */
