@@ -23,6 +23,13 @@ extern "C" {
 #define KVS_PUBLIC
 #endif
 
+/* The function that a plugin exports: looked up by its name as C has it, whatever language it is of. */
+#ifdef __cplusplus
+#define KVS_PLUGIN_ENTRY extern "C" KVS_PUBLIC
+#else
+#define KVS_PLUGIN_ENTRY KVS_PUBLIC
+#endif
+
 #define KVS_VERSION_MAJOR 0
 #define KVS_VERSION_MINOR 1
 #define KVS_VERSION_PATCH 0

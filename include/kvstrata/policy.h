@@ -81,7 +81,7 @@ typedef const struct kvs_policies *kvs_policies_entry(void);
 #define KVS_POLICIES_SYMBOL "kvs_policies"
 
 #define KVS_POLICIES(table) \
-	__attribute__((visibility("default"))) const struct kvs_policies *kvs_policies(void); \
+	KVS_PLUGIN_ENTRY const struct kvs_policies *kvs_policies(void); \
 	const struct kvs_policies *kvs_policies(void) \
 	{ \
 		return &(table); \

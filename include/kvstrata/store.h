@@ -232,7 +232,7 @@ typedef const struct kvs_store_ops *kvs_store_plugin_entry(void);
 #define KVS_STORE_PLUGIN_SYMBOL "kvs_store_plugin"
 
 #define KVS_STORE_PLUGIN(table) \
-	__attribute__((visibility("default"))) const struct kvs_store_ops *kvs_store_plugin(void); \
+	KVS_PLUGIN_ENTRY const struct kvs_store_ops *kvs_store_plugin(void); \
 	const struct kvs_store_ops *kvs_store_plugin(void) \
 	{ \
 		return &(table); \

@@ -52,6 +52,20 @@ def headers_are_cplusplus():
 
 
 @suite.test
+def a_plugin_has_the_name_that_is_looked_up_in_both_languages():
+    """In C++ a second declaration with C's linkage is an error where the first has another."""
+    for header, kind, macro, symbol in (
+            ("store", "kvs_store_ops", "KVS_STORE_PLUGIN", "kvs_store_plugin"),
+            ("policy", "kvs_policies", "KVS_POLICIES", "kvs_policies")):
+        for language, again in ((("c", "-std=c99"), ""), (("c++", "-std=c++11"), 'extern "C" ')):
+            text = (f"#include <kvstrata/{header}.h>\nextern const struct {kind} table;\n{macro}(table)\n"
+                    f"{again}const struct {kind} *{symbol}(void);\n")
+            done = subprocess.run([*COMPILER, "-x", *language, *STRICT, "-fsyntax-only", "-"],
+                                  input=text, text=True, capture_output=True, check=False)
+            tap.equal((header, language[0], done.returncode, done.stderr), (header, language[0], 0, ""))
+
+
+@suite.test
 def options_begin_with_their_defaults_in_both_languages():
     text = ("#include <kvstrata/kvstrata.h>\nstruct kvs_options f(void);\nstruct kvs_options f(void)\n"
             "{\n\tstruct kvs_options options = KVS_OPTIONS_INIT;\n\treturn options;\n}\n")
