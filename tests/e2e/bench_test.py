@@ -243,7 +243,8 @@ def store_refuses_what_it_cannot_measure():
         command.refuses(2, f"kvstrata bench store: {sentence}", "bench", "store", *arguments)
 
     refuses('--bytes: "5000" is not a multiple of 4KiB', "--bytes", "64KiB,5000")
-    refuses('--bytes: "64KB" is not a size; use an integer or a number with KiB, MiB, GiB, TiB', "--bytes", "64KB")
+    refuses('--bytes: "64KB" is not a size; use an integer or a number with KiB, MiB, GiB, TiB',
+            "--bytes", "64KB")
     refuses('--runs: "0" is out of range; use 1 to 101', "--runs", 0)
     refuses('--moved: "1MiB" is less than two objects of 1MiB; use more, or smaller --bytes',
             "--moved", "1MiB", "--bytes", "1MiB")
@@ -417,7 +418,8 @@ def a_list_of_sizes_is_refused_alike_by_every_bench():
                 "00000000000000000000000000655360000")
         refuses('--bytes: "0" is out of range; use 4KiB to 64MiB', "0")
         for size in ("x", "-5"):
-            refuses(f'--bytes: "{size}" is not a size; use an integer or a number with KiB, MiB, GiB, TiB', size)
+            refuses(f'--bytes: "{size}" is not a size; use an integer or a number with KiB, MiB, GiB, TiB',
+                    size)
         refuses('--bytes: "65536" is given twice', "64KiB,1MiB,65536")
         refuses('--bytes: "36KiB" is one too many; use at most 8 sizes',
                 ",".join(f"{4 * i}KiB" for i in range(1, 10)))

@@ -250,7 +250,8 @@ static void flag_values_are_refused(void **state)
 	REFUSED("--limit: \"18446744073709551615\" is not a count;"
 		" use an integer from 0 to 9223372036854775807, or \"unlimited\"",
 		"--limit=18446744073709551615");
-	REFUSED("--limit: \"1.5\" is not a count; use an integer from 0 to 9223372036854775807, or \"unlimited\"",
+	REFUSED("--limit: \"1.5\" is not a count;"
+		" use an integer from 0 to 9223372036854775807, or \"unlimited\"",
 		"--limit=1.5");
 	REFUSED("--speed: \"inf\" is not a number; use a non-negative number, or \"max\"",
 		"--speed=inf");
