@@ -116,7 +116,7 @@ int tenants_quota(struct tenants *tenants, const struct kvs_namespace *space, ui
 	os_mutex_lock(&tenants->mutex);
 	number = enter(tenants, space);
 	if (number != TENANT_NONE) {
-		tenants->tenants[number].own_quota = true;
+		tenants->tenants[number].own_quota = quota_bytes != tenants->quota_bytes;
 		atomic_store_explicit(&tenants->tenants[number].quota_bytes, quota_bytes,
 				      memory_order_relaxed);
 		*ret_tenant = number;

@@ -3,8 +3,8 @@
  * Bytes of each namespace, and their quotas.
  *
  * A tenant is known from its first charge on.  It is a number below HOST_TENANTS_MAX, which stays
- * its own as long as bytes are charged to it or it has a quota of its own; then it may be
- * another's.
+ * its own as long as bytes are charged to it or it has a quota of its own, other than that of
+ * everybody; then it may be another's.
  *
  * Threads  Any: the table has a mutex, bytes are atomics.  A charge never takes a tenant past its
  *          quota, whatever others do at the same time.

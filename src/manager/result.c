@@ -182,7 +182,7 @@ int manager_read(struct manager *manager, kvs_prefetch                          
 	if (!prefetch)
 		return KVS_E_STALE;
 	rc = spans_of(prefetch, UINT32_MAX, &count);
-	if (rc == 0)
+	if (rc == 0 && count > 0)
 		rc = use_spans(prefetch, count, use, arg);
 	else if (rc == -EAGAIN) {
 		prefetch_leave(prefetch);

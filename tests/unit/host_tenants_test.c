@@ -327,6 +327,22 @@ static void tenants_are_bounded(void **state)
 	put(inn, &space, 0);
 }
 
+static void a_quota_that_is_taken_back_frees_its_number(void **state)
+{
+	struct inn *const    inn = *state;
+	struct kvs_namespace space;
+	uint32_t             i;
+
+	inn_open(inn);
+	for (i = 0; i < HOST_TENANTS_MAX; i++) {
+		space = space_number(i);
+		assert_int_equal(host_quota(inn->host, &space, OBJECT, inn->now_ns), 0);
+	}
+	assert_int_equal(reserve(inn, &alice, 0, INN_PAGE), KVS_E_FULL);
+	assert_int_equal(host_quota(inn->host, &space, 0, inn->now_ns), 0);
+	put(inn, &alice, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -344,6 +360,7 @@ int main(void)
 		TEST(relieving_takes_from_who_holds_the_most),
 		TEST(a_tenant_that_holds_nothing_is_forgotten_for_another),
 		TEST(tenants_are_bounded),
+		TEST(a_quota_that_is_taken_back_frees_its_number),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

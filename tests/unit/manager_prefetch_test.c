@@ -419,6 +419,20 @@ static void B5_1_a_scoped_read_releases_whatever_its_user_returns(void **state)
 	}
 }
 
+static void a_scoped_read_of_nothing_calls_nobody(void **state)
+{
+	struct porch *const porch = *state;
+	struct used         used = { .rc = 7 };
+	const kvs_prefetch  prefetch = porch_submit(porch, 0, 3, NULL);
+	uint32_t            chunks = 9;
+
+	assert_int_equal(kvs_prefetch_wait(porch->kvs, prefetch, KVS_FOREVER, &chunks), 0);
+	assert_int_equal(chunks, 0);
+	assert_int_equal(kvs_prefetch_read(porch->kvs, prefetch, use, &used), 0);
+	assert_int_equal(used.calls, 0);
+	assert_int_equal(kvs_prefetch_release(porch->kvs, prefetch), KVS_E_STALE);
+}
+
 struct leaver {
 	struct porch *porch;
 	kvs_client    client;
@@ -578,6 +592,7 @@ int main(void)
 		ON(too_few_spans_are_refused_with_their_number, open_on_mem),
 		ON(B5_1_each_reader_releases_once, open_on_mem),
 		ON(B5_1_a_scoped_read_releases_whatever_its_user_returns, open_on_mem),
+		ON(a_scoped_read_of_nothing_calls_nobody, open_on_mem),
 		ON(a_scoped_read_keeps_its_locks_when_its_client_closes, open_without_store),
 		cmocka_unit_test(B5_1_a_release_is_a_use),
 		ON(the_descriptor_tells_that_one_is_done, open_on_mem),
