@@ -71,7 +71,7 @@ static int drop_late(struct visit *visit, const struct found *found, bool is_loa
 
 	if (is_twin)
 		keep_twin(visit, found, is_load);
-	visit_count(visit, is_twin ? HOST_DROPPED_TWINS : HOST_DISCARDED);
+	visit_count(visit, is_twin ? HOST_DROPPED_TWINS : HOST_FORCED_WRITES);
 	life_drop(visit, found->own);
 	return is_twin ? 0 : KVS_E_STALE;
 }
@@ -232,7 +232,7 @@ int host_finish_locked(struct host *host, struct host_writer writer, host_client
 
 /* No time is told: what expired and is still there may go as well as the rest. */
 static int discard_row(struct visit *visit, const struct write *call, const struct group *group,
-		       uint32_t i)
+		       uint32_t i, enum host_counter counter)
 {
 	const struct shard *const shard = visit->shard;
 	const uint32_t first = life_find(shard, group_hash(group, i), group_key(group, i));
@@ -246,7 +246,7 @@ static int discard_row(struct visit *visit, const struct write *call, const stru
 			       ? KVS_E_STALE
 			       : KVS_E_MISSING;
 	}
-	visit_count(visit, HOST_DISCARDED);
+	visit_count(visit, counter);
 	life_drop(visit, own);
 	return 0;
 }
@@ -257,7 +257,7 @@ static void serve_discard(struct visit *visit, const struct group *group, void *
 	uint32_t                  i;
 
 	for (i = 0; i < group->count; i++)
-		call->rc[group_row(group, i)] = discard_row(visit, call, group, i);
+		call->rc[group_row(group, i)] = discard_row(visit, call, group, i, HOST_DISCARDED);
 }
 
 void write_undo(struct visit *visit, const struct group *group, void *arg)
@@ -267,7 +267,7 @@ void write_undo(struct visit *visit, const struct group *group, void *arg)
 
 	for (i = 0; i < group->count; i++) {
 		if (call->rc[group_row(group, i)] == 0)
-			(void)discard_row(visit, call, group, i);
+			(void)discard_row(visit, call, group, i, HOST_UNDONE);
 	}
 }
 

@@ -115,6 +115,8 @@ struct host_options {
 	X(HOST_FINISHED, "finished") \
 	X(HOST_DROPPED_TWINS, "dropped_twins")       /* finished after another writer of the key */ \
 	X(HOST_DISCARDED, "discarded")               /* by their writer */ \
+	X(HOST_UNDONE, "undone")                     /* staged for HOST_WHOLE, which another row failed */ \
+	X(HOST_FORCED_WRITES, "forced_writes")       /* staged, forced out, or finished when doomed */ \
 	X(HOST_ABANDONED, "abandoned")               /* staged by a client that closed */ \
 	X(HOST_EXPIRED_WRITES, "expired_writes") \
 	X(HOST_EXPIRED_LOCKS, "expired_locks") \

@@ -26,7 +26,7 @@ static uint32_t drop_staged(struct visit *visit, uint32_t first)
 		if (shard->records[slot].state != RECORD_STAGED ||
 		    shard->records[slot].flags & RECORD_NO_TTL)
 			continue;
-		visit_count(visit, HOST_DISCARDED);
+		visit_count(visit, HOST_FORCED_WRITES);
 		life_drop(visit, slot);
 		gone++;
 	}
@@ -111,7 +111,7 @@ struct clearing {
 static void clear_staged(struct visit *visit, struct clearing *call, uint32_t slot)
 {
 	if (call->force && !(visit->shard->records[slot].flags & RECORD_NO_TTL)) {
-		visit_count(visit, HOST_DISCARDED);
+		visit_count(visit, HOST_FORCED_WRITES);
 		life_drop(visit, slot);
 		call->removed++;
 	} else {

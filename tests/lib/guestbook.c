@@ -197,7 +197,7 @@ static uint32_t drop_staged(struct guestbook *book, const struct kvs_key *key)
 	EACH_GUEST (book, object) {
 		if (!guest_is_key(object, key) || object->state != GUEST_STAGED || object->no_ttl)
 			continue;
-		book->counters[HOST_DISCARDED]++;
+		book->counters[HOST_FORCED_WRITES]++;
 		guestbook_leave(book, object);
 		gone++;
 	}
@@ -258,7 +258,7 @@ void guestbook_clear(struct guestbook *book, const struct kvs_namespace *space, 
 		}
 		++*ret_removed;
 		if (object->state == GUEST_STAGED) {
-			book->counters[HOST_DISCARDED]++;
+			book->counters[HOST_FORCED_WRITES]++;
 			guestbook_leave(book, object);
 		} else {
 			force_out(book, object);

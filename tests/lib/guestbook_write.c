@@ -112,7 +112,7 @@ int guestbook_finish(struct guestbook *book, const struct kvs_key *key, uint32_t
 	if (make_last(shown, staged))
 		guestbook_expect(book, HOST_WRITTEN, key);
 	guestbook_leave(book, staged);
-	book->counters[shown->state == GUEST_RESIDENT ? HOST_DROPPED_TWINS : HOST_DISCARDED]++;
+	book->counters[shown->state == GUEST_RESIDENT ? HOST_DROPPED_TWINS : HOST_FORCED_WRITES]++;
 	return shown->state == GUEST_RESIDENT ? 0 : KVS_E_STALE;
 }
 

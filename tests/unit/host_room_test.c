@@ -320,6 +320,9 @@ static void a_whole_batch_gets_room_for_all_or_for_none(void **state)
 	}
 	assert_int_equal(inn_usage(inn).staged, 0);
 	assert_int_equal(inn_usage(inn).used_bytes, 2 * INN_PAGE);
+	/* Their writer discarded nothing. */
+	assert_int_equal(inn_usage(inn).counters[HOST_UNDONE], 11);
+	assert_int_equal(inn_usage(inn).counters[HOST_DISCARDED], 0);
 	/* Eleven fit. */
 	assert_int_equal(host_reserve(inn->host, (struct host_writer){ inn->client, 0 }, keys,
 				      bytes, 12, HOST_WHOLE, inn->now_ns, spans, rc),
