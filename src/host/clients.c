@@ -34,6 +34,7 @@ int clients_enter(struct clients *clients, unsigned flags, uint64_t *ret_id)
 	if (slot != SLOT_NONE) {
 		entry = &clients->entries[slot];
 		entry->flags = flags;
+		atomic_store_explicit(&entry->has_staged, false, memory_order_relaxed);
 		*ret_id = ++entry->turn << CLIENT_SLOT_BITS | slot;
 		atomic_store_explicit(&entry->id, *ret_id, memory_order_release);
 	}

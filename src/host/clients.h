@@ -25,6 +25,7 @@ struct clients_entry {
 	_Atomic uint64_t id; /* 0: none, or closing */
 	uint64_t         turn;
 	unsigned         flags;
+	_Atomic bool     has_staged;
 };
 
 struct clients {
@@ -58,6 +59,20 @@ static inline bool clients_is(const struct clients *clients, uint64_t id)
 static inline unsigned clients_flags(const struct clients *clients, uint64_t id)
 {
 	return clients->entries[client_slot(id)].flags;
+}
+
+/* A client stages; whether it ever did.  With the mutex held of the shard that is meant. */
+static inline void clients_stage(struct clients *clients, uint64_t id)
+{
+	_Atomic bool *const has_staged = &clients->entries[client_slot(id)].has_staged;
+
+	if (!atomic_load_explicit(has_staged, memory_order_relaxed))
+		atomic_store_explicit(has_staged, true, memory_order_relaxed);
+}
+
+static inline bool clients_has_staged(const struct clients *clients, uint32_t slot)
+{
+	return atomic_load_explicit(&clients->entries[slot].has_staged, memory_order_relaxed);
 }
 
 uint32_t clients_count(struct clients *clients);

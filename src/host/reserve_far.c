@@ -93,7 +93,10 @@ static int stage_anywhere(struct reserve *call, struct attempt *attempt, struct 
 	return stage_placed(call, attempt, place, notices);
 }
 
-/* All or none, and all that could go would not be enough: then nothing does. */
+/*
+ * All or none, and all that could go would not be enough: then nothing more does.  What the short
+ * way has evicted already is gone.
+ */
 static bool is_hopeless(const struct reserve *call, uint32_t count, struct notices *notices)
 {
 	const struct turns turns = { .host = call->host,

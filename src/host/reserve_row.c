@@ -27,6 +27,7 @@ struct life_start reserve_start(const struct visit *visit, const struct reserve 
 {
 	const unsigned flags = clients_flags(&visit->host->clients, call->write.writer.client);
 
+	clients_stage(&visit->host->clients, call->write.writer.client);
 	return (struct life_start){
 		.tag = call->write.writer.tag,
 		.expiry_ns = lock_until(visit, flags, visit->host->write_ttl_ns),

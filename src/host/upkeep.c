@@ -17,7 +17,10 @@ int host_client_open(struct host *host, unsigned flags, host_client *ret_client)
 	return clients_enter(&host->clients, flags, ret_client);
 }
 
-/* Nobody is told of them, so that all go in one visit: what is staged at a time is not much. */
+/*
+ * Nobody is told of them, so that all go in one visit.  It looks at what all clients stage: those
+ * that only read, and come and go with each prefetch, are spared it.
+ */
 static void drop_writes(struct visit *visit, const struct list *list, uint32_t client)
 {
 	struct shard *const shard = visit->shard;
@@ -39,8 +42,10 @@ static bool drop_left(struct visit *visit, uint32_t client)
 	struct list *const  locks = &shard->claims.of_client[client];
 	uint32_t            i;
 
-	drop_writes(visit, &shard->writes, client);
-	drop_writes(visit, &shard->loads, client);
+	if (clients_has_staged(&visit->host->clients, client)) {
+		drop_writes(visit, &shard->writes, client);
+		drop_writes(visit, &shard->loads, client);
+	}
 	for (i = 0; i < LEFT_MAX && locks->head != SLOT_NONE; i++)
 		lock_give(visit, locks->head, shard->claims.claims[locks->head].count);
 	return locks->head == SLOT_NONE;

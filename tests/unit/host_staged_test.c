@@ -336,6 +336,25 @@ static void B1_2_what_a_client_leaves_behind_is_discarded_never_published(void *
 	assert_true(inn_has(inn, 1));
 }
 
+/* A client is searched for what it staged only when it did: its slot's next one may. */
+static void what_a_reader_s_successor_stages_is_discarded_with_it(void **state)
+{
+	struct inn *const inn = *state;
+
+	assert_int_equal(inn_lock(inn, inn->other, 1, 1), KVS_E_MISSING);
+	assert_int_equal(host_client_close(inn->host, inn->other, inn->now_ns), 0);
+	assert_int_equal(host_client_open(inn->host, 0, &inn->other), 0);
+	assert_int_equal(inn_reserve_as(inn, (struct host_writer){ inn->other, 3 }, 1, INN_PAGE, 0),
+			 0);
+	assert_int_equal(host_client_close(inn->host, inn->other, inn->now_ns), 0);
+	assert_int_equal(inn_usage(inn).staged, 0);
+	assert_int_equal(inn_usage(inn).counters[HOST_ABANDONED], 1);
+	assert_int_equal(host_client_open(inn->host, 0, &inn->other), 0);
+	/* And one that stages nothing after one that did. */
+	assert_int_equal(host_client_close(inn->host, inn->other, inn->now_ns), 0);
+	assert_int_equal(inn_usage(inn).counters[HOST_ABANDONED], 1);
+}
+
 static void a_closed_client_is_told_so_by_every_call(void **state)
 {
 	struct inn *const    inn = *state;
@@ -404,6 +423,7 @@ int main(void)
 		TEST(a_client_without_ttl_keeps_its_reservations),
 		TEST(a_clock_that_seems_to_go_back_does_no_harm),
 		TEST(B1_2_what_a_client_leaves_behind_is_discarded_never_published),
+		TEST(what_a_reader_s_successor_stages_is_discarded_with_it),
 		TEST(a_closed_client_is_told_so_by_every_call),
 		TEST(clients_are_bounded),
 	};
