@@ -148,7 +148,7 @@ struct prefetch *prefetch_enter(struct manager *manager, kvs_prefetch handle);
 void             prefetch_leave(struct prefetch *prefetch);
 /* The handle ends; what Host keeps for it goes when its last user leaves. */
 void             prefetch_drop(struct prefetch *prefetch);
-/* Look for its result. */
+/* Look for its result; when it is here, whoever waits or sleeps is told. */
 void             prefetch_settle(struct prefetch *prefetch);
 /* The next run of set bits at or after *begin, of at most PREFETCH_ROWS; false: none. */
 bool             prefetch_run(const uint64_t *words, uint32_t key_count, uint32_t *begin,

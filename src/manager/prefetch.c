@@ -151,6 +151,16 @@ uint32_t manager_prefetches_count(struct manager *manager)
 
 /* --- its result ------------------------------------------------------------------------------- */
 
+/* The descriptor is open: its client's close ends this prefetch first, and waits for its lock. */
+static void announce(struct prefetch *prefetch)
+{
+	const uint64_t slot = prefetch->owner & HANDLE_SLOT_MASK;
+
+	os_eventfd_signal(prefetch->manager->clients[slot].fd);
+	os_cond_broadcast(&prefetch->changed);
+}
+
+/* Whoever takes the result tells the others: the controller's word comes too late to do so. */
 void prefetch_settle(struct prefetch *prefetch)
 {
 	const struct manager *const manager = prefetch->manager;
@@ -161,15 +171,7 @@ void prefetch_settle(struct prefetch *prefetch)
 		return;
 	prefetch->boundary = result.boundary;
 	prefetch->state = PREFETCH_DONE;
-}
-
-/* The descriptor is open: its client's close ends this prefetch first, and waits for its lock. */
-static void announce(struct prefetch *prefetch)
-{
-	const uint64_t slot = prefetch->owner & HANDLE_SLOT_MASK;
-
-	os_eventfd_signal(prefetch->manager->clients[slot].fd);
-	os_cond_broadcast(&prefetch->changed);
+	announce(prefetch);
 }
 
 /* The controller's word, perhaps for a request that this slot had before. */
@@ -178,10 +180,8 @@ static void heard(void *arg, uint64_t request_id)
 	struct prefetch *const prefetch = arg;
 
 	os_mutex_lock(&prefetch->lock);
-	if (prefetch->state == PREFETCH_LOADING && prefetch->request_id == request_id) {
+	if (prefetch->state == PREFETCH_LOADING && prefetch->request_id == request_id)
 		prefetch_settle(prefetch);
-		announce(prefetch);
-	}
 	os_mutex_unlock(&prefetch->lock);
 }
 

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "manager/parts.h"
 #include "named_block.h"
 #include "os/os.h"
 #include "porch.h"
@@ -524,6 +525,32 @@ static void the_descriptor_tells_that_one_is_done(void **state)
 	porch_release(porch, prefetch);
 }
 
+/* Whoever looks first: the controller's word finds nothing left to tell then. */
+static void the_descriptor_tells_it_when_a_look_takes_the_result_first(void **state)
+{
+	struct porch *const porch = *state;
+	const int           fd = kvs_client_fd(porch->kvs, porch->me);
+	struct prefetch    *record;
+	kvs_prefetch        prefetch;
+	bool                told;
+
+	porch_write(porch, 0, 2);
+	porch_leave_host(porch);
+	prefetch = porch_submit(porch, 0, 2, NULL);
+	record = &porch_manager(porch)->prefetches[prefetch & HANDLE_SLOT_MASK];
+	/* Its lock keeps the controller's word out. */
+	os_mutex_lock(&record->lock);
+	while (record->state == PREFETCH_LOADING) {
+		prefetch_settle(record);
+		sched_yield();
+	}
+	told = is_readable(fd);
+	os_mutex_unlock(&record->lock);
+	assert_true(told);
+	assert_int_equal(porch_wait(porch, prefetch), 2);
+	porch_release(porch, prefetch);
+}
+
 static void a_prefetch_without_an_ask_is_of_whole_objects(void **state)
 {
 	struct porch *const porch = *state;
@@ -596,6 +623,7 @@ int main(void)
 		ON(a_scoped_read_keeps_its_locks_when_its_client_closes, open_without_store),
 		cmocka_unit_test(B5_1_a_release_is_a_use),
 		ON(the_descriptor_tells_that_one_is_done, open_on_mem),
+		ON(the_descriptor_tells_it_when_a_look_takes_the_result_first, open_on_mem),
 		ON(a_prefetch_without_an_ask_is_of_whole_objects, open_on_mem),
 		ON(objects_of_a_prefetch_may_differ_in_size, open_on_mem),
 	};
