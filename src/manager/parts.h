@@ -146,6 +146,8 @@ void manager_prefetches_audit(struct manager *manager);
  */
 struct prefetch *prefetch_enter(struct manager *manager, kvs_prefetch handle);
 void             prefetch_leave(struct prefetch *prefetch);
+/* The only one that changes its state; whoever waits or sleeps for it is told. */
+void             prefetch_become(struct prefetch *prefetch, enum prefetch_state state);
 /* The handle ends; what Host keeps for it goes when its last user leaves. */
 void             prefetch_drop(struct prefetch *prefetch);
 /* Look for its result; when it is here, whoever waits or sleeps is told. */

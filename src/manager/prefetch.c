@@ -97,6 +97,36 @@ void prefetch_leave(struct prefetch *prefetch)
 	os_mutex_unlock(&prefetch->lock);
 }
 
+/* --- its state -------------------------------------------------------------------------------- */
+
+/* The descriptor is open: its client's close ends this prefetch first, and waits for its lock. */
+static void announce(struct prefetch *prefetch)
+{
+	const uint64_t slot = prefetch->owner & HANDLE_SLOT_MASK;
+
+	os_eventfd_signal(prefetch->manager->clients[slot].fd);
+	os_cond_broadcast(&prefetch->changed);
+}
+
+/* Each state with those that it comes from. */
+void prefetch_become(struct prefetch *prefetch, enum prefetch_state state)
+{
+	static const unsigned from[] = {
+		[PREFETCH_FREE] = 1u << PREFETCH_FREE | 1u << PREFETCH_LOADING | 1u << PREFETCH_DONE |
+				  1u << PREFETCH_TOLD,
+		[PREFETCH_LOADING] = 1u << PREFETCH_FREE,
+		[PREFETCH_DONE] = 1u << PREFETCH_FREE | 1u << PREFETCH_LOADING,
+		[PREFETCH_TOLD] = 1u << PREFETCH_DONE,
+	};
+
+	KVS_ASSERT(from[state] & 1u << prefetch->state);
+	prefetch->state = state;
+	if (state == PREFETCH_DONE)
+		announce(prefetch);
+	else if (state == PREFETCH_FREE)
+		os_cond_broadcast(&prefetch->changed);
+}
+
 void prefetch_drop(struct prefetch *prefetch)
 {
 	struct manager *const manager = prefetch->manager;
@@ -105,8 +135,7 @@ void prefetch_drop(struct prefetch *prefetch)
 		prefetch_ctrl_cancel(manager->prefetch_ctrl, prefetch->request_id);
 	prefetch->handle = 0;
 	prefetch->owner = 0;
-	prefetch->state = PREFETCH_FREE;
-	os_cond_broadcast(&prefetch->changed);
+	prefetch_become(prefetch, PREFETCH_FREE);
 }
 
 struct prefetch *prefetch_enter(struct manager *manager, kvs_prefetch handle)
@@ -151,15 +180,6 @@ uint32_t manager_prefetches_count(struct manager *manager)
 
 /* --- its result ------------------------------------------------------------------------------- */
 
-/* The descriptor is open: its client's close ends this prefetch first, and waits for its lock. */
-static void announce(struct prefetch *prefetch)
-{
-	const uint64_t slot = prefetch->owner & HANDLE_SLOT_MASK;
-
-	os_eventfd_signal(prefetch->manager->clients[slot].fd);
-	os_cond_broadcast(&prefetch->changed);
-}
-
 /* Whoever takes the result tells the others: the controller's word comes too late to do so. */
 void prefetch_settle(struct prefetch *prefetch)
 {
@@ -170,8 +190,7 @@ void prefetch_settle(struct prefetch *prefetch)
 	    !prefetch_ctrl_take(manager->prefetch_ctrl, prefetch->request_id, &result, prefetch->used))
 		return;
 	prefetch->boundary = result.boundary;
-	prefetch->state = PREFETCH_DONE;
-	announce(prefetch);
+	prefetch_become(prefetch, PREFETCH_DONE);
 }
 
 /* The controller's word, perhaps for a request that this slot had before. */
@@ -284,8 +303,7 @@ static void finish_at_once(struct prefetch *prefetch, uint32_t boundary)
 	unlock_rows(prefetch, rest);
 	memcpy(prefetch->used, keep, words * sizeof(*keep));
 	prefetch->boundary = boundary;
-	prefetch->state = PREFETCH_DONE;
-	announce(prefetch);
+	prefetch_become(prefetch, PREFETCH_DONE);
 }
 
 static uint64_t deadline_of(const struct prefetch *prefetch, const struct kvs_ask *ask)
@@ -317,7 +335,7 @@ static int hand_over(struct prefetch *prefetch, const struct kvs_ask *ask)
 
 	if (rc == 0) {
 		prefetch->has_request = true;
-		prefetch->state = PREFETCH_LOADING;
+		prefetch_become(prefetch, PREFETCH_LOADING);
 	}
 	return rc;
 }

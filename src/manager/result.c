@@ -32,7 +32,7 @@ static int told(struct prefetch *prefetch, uint32_t *ret_chunks)
 	if (prefetch->state == PREFETCH_TOLD)
 		return KVS_E_STALE;
 	*ret_chunks = prefetch->boundary;
-	prefetch->state = PREFETCH_TOLD;
+	prefetch_become(prefetch, PREFETCH_TOLD);
 	return 0;
 }
 
