@@ -13,7 +13,7 @@ static void turn(struct manager *manager)
 {
 	const uint64_t now_ns = os_now_ns();
 
-	host_expire(manager->host, now_ns);
+	/* It drops first what has expired, whether there is need of room or not. */
 	while (!atomic_load(&manager->stopping) &&
 	       host_relieve(manager->host, now_ns, RELIEVE_OBJECTS) == RELIEVE_OBJECTS)
 		;
