@@ -18,10 +18,20 @@
  *            A kvs keeps a few bytes for that after its close.  Calls that run while kvs_close()
  *            does are the caller's mistake.
  * Rows       of a batch answer for themselves in ret_rc: 0, KVS_E_MISSING, KVS_E_EXISTS,
- *            KVS_E_LOCKED, KVS_E_FULL, ...; a call that fails as a whole has looked at no row.  err
- *            may be NULL everywhere.
- * Threads    Any.  Nothing here waits for storage but kvs_prefetch_wait(), kvs_flush(),
- *            kvs_store_remove() and kvs_close(), which say for how long.
+ *            KVS_E_LOCKED, KVS_E_FULL, ...; a call that fails as a whole has looked at no row.
+ *            KVS_E_CLOSED of a row: its client was closed in the middle of the call.
+ * Pointers   err may be NULL everywhere, as may ret_number of kvs_store_add(), both counts of
+ *            kvs_clear(), the text of kvs_metrics() with no room, and the spans of
+ *            kvs_prefetch_spans() with none; every other one is needed: KVS_E_INVALID.
+ * Expiry     A reservation ends write_ttl_ns after its call began, a lock read_ttl_ns after the
+ *            call or the load that took it: a prefetch's locks on what Host had count from its
+ *            submission, and can expire before its result is there.  The memory is another's
+ *            then: who still writes into it writes into another's object, who still reads spans of
+ *            kvs_lock() or of a prefetch reads another's bytes.
+ * Threads    Any, with 160 KiB of stack for a call on a batch.  Nothing here waits for storage but
+ *            kvs_prefetch_wait(), kvs_flush(), kvs_store_remove() and kvs_close(), which say for
+ *            how long, and kvs_store_add(): it opens its store, and waits for another thread's
+ *            kvs_store_add() or kvs_store_remove() as long as that takes.
  */
 #ifndef KVSTRATA_MANAGER_H
 #define KVSTRATA_MANAGER_H
@@ -44,7 +54,7 @@ extern "C" {
  * names; sizes there are "4GiB", durations "250ms" or "never" (KVS_FOREVER), stores a list.
  */
 struct kvs_options {
-	size_t      struct_size;
+	size_t      struct_size;             /* exactly this version's: kvs_open() takes no other */
 	uint64_t    host_bytes;              /* of Host memory for objects, their trailers included; 1 GiB */
 	uint64_t    object_bytes;            /* the largest; some stores take as much for each; 16 MiB */
 	uint32_t    objects;                 /* in Host, staged ones too; 0: one for each 32 KiB of it */
@@ -108,10 +118,14 @@ KVS_PUBLIC int kvs_open_json(const char *path, struct kvs **ret_kvs, struct kvs_
 
 /**
  * Stop controllers, close clients and stores.  NULL is fine; a second close is KVS_E_CLOSED.  What
- * waits for a store is not put any more: kvs_flush() first.
+ * waits for a store is not put any more: kvs_flush() first.  It may take 100 ms a store longer than
+ * close_timeout_ns.  Once a store was attached, or its attaching failed after it was open, the
+ * host_bytes of memory stay mapped until the process ends, because late I/O may still land in them:
+ * opening again takes as much again.
  *
- * Errors  KVS_E_QUARANTINE: I/O of a store has not retired within close_timeout_ns.  Its Host
- *         memory, threads and store stay for the life of the process; everything else is closed.
+ * Errors  KVS_E_QUARANTINE: I/O of a store has not retired within close_timeout_ns.  Host, its
+ *         controllers' threads, and the store stay for the life of the process, too; clients and
+ *         their handles are closed.
  */
 KVS_PUBLIC int kvs_close(struct kvs *kvs);
 
@@ -138,7 +152,7 @@ struct kvs_write {
 	uint64_t        bytes;      /* of every object, where bytes_each is NULL; 0: object_bytes */
 	const uint64_t *bytes_each; /* one a key */
 	bool            temporary;  /* never put to a store; gone when its last reader is */
-	bool            whole;      /* room for all that want it, or for none */
+	bool            whole;      /* room for all that want it, or none; either way others may go for it */
 };
 
 /**
@@ -146,7 +160,7 @@ struct kvs_write {
  *
  * Shape   ret_spans[i] is page-aligned; zeroed where ret_rc[i] is not 0.
  * Errors  KVS_E_INVALID, KVS_E_CLOSED, KVS_E_STALE.
- * Rows    KVS_E_EXISTS   resident already: nothing to do;
+ * Rows    KVS_E_EXISTS   resident already, perhaps `temporary`: nothing to do;
  *         KVS_E_BUSY     this client writes it already, or it was removed while somebody reads it;
  *         KVS_E_INVALID  0 bytes, or more than object_bytes;
  *         KVS_E_FULL     no room that could be made, or the tenant's quota.
@@ -155,9 +169,18 @@ KVS_PUBLIC int kvs_reserve_write(struct kvs *kvs, kvs_client client, const struc
 				 uint32_t count, const struct kvs_write *write,
 				 struct kvs_span *ret_spans, int *ret_rc, struct kvs_error *err);
 
-/*
- * Publish.  Rows: KVS_E_MISSING  never reserved; KVS_E_STALE  no longer: it expired, or was
- * finished before.
+/**
+ * Publish.
+ *
+ * Errors  KVS_E_INVALID, KVS_E_CLOSED, KVS_E_STALE.
+ * Rows    0              readers find it: these bytes, or those of whoever finished it first;
+ *         KVS_E_STALE    nothing to finish any more, and this call saw it: it expired, it was
+ *                        removed by force, or the key is resident, whoever wrote it;
+ *         KVS_E_MISSING  nothing to finish: never reserved, or gone before this call, expired ones
+ *                        that others dropped and finished ones that were evicted included.
+ *
+ * A row whose object is resident and `temporary` is 0, and drops these bytes: they are not put to a
+ * store, and the key goes with the last reader of the temporary one.
  */
 KVS_PUBLIC int kvs_finish_write(struct kvs *kvs, kvs_client client, const struct kvs_key *keys,
 				uint32_t count, int *ret_rc, struct kvs_error *err);
@@ -180,8 +203,8 @@ struct kvs_ask {
 	 * group that needs all.
 	 */
 	const uint32_t *windows;
-	uint32_t        group_count;
-	uint32_t        copies;      /* 0: 1 */
+	uint32_t        group_count; /* at most 16 */
+	uint32_t        copies;      /* 0: 1; groups times copies: at most 64 */
 	uint32_t        readers;     /* who each release once; 0: 1 */
 	bool            retain;      /* what is loaded stays in Host, whatever the policy says */
 	bool            skip_store;  /* look in Host only */
@@ -203,9 +226,10 @@ struct kvs_prefetch_info {
  * loaded, and locked, too.  The prefetch is this client's, but any thread may have the handle.
  *
  * Shape   ask NULL: objects of object_bytes, one group that needs all, one reader, no deadline of
- *         its own.
+ *         its own.  Keys of one prefetch differ: what is named twice and has to be loaded cannot
+ *         be loaded twice, and the prefix may end there.
  * Errors  KVS_E_INVALID, KVS_E_CLOSED, KVS_E_STALE, KVS_E_FULL: `prefetches` are not yet released, or
- *         were, and their I/O still runs.
+ *         were, and their cancel is not yet done or their I/O still runs.
  */
 KVS_PUBLIC int kvs_prefetch_submit(struct kvs *kvs, kvs_client client, const struct kvs_key *keys,
 				   uint32_t count, const struct kvs_ask *ask,
@@ -227,7 +251,8 @@ KVS_PUBLIC int kvs_prefetch_wait(struct kvs *kvs, kvs_prefetch prefetch, uint64_
 /**
  * Where the objects are: one span a key of the chunks that can be used, zeroed for those that a
  * restore there does not use (behind a window).  Valid until the release, or until read_ttl_ns has
- * passed.  As often as you like.
+ * passed (see Expiry).  As often as you like.  *ret_count is written unless the code is -EAGAIN,
+ * KVS_E_STALE or KVS_E_CLOSED.
  *
  * Errors  -EAGAIN        not done;
  *         KVS_E_FULL     span_max is less than *ret_count, which is written;
@@ -254,8 +279,9 @@ KVS_PUBLIC int kvs_prefetch_read(struct kvs *kvs, kvs_prefetch prefetch,
 KVS_PUBLIC int kvs_prefetch_release(struct kvs *kvs, kvs_prefetch prefetch);
 
 /*
- * Without a prefetch: lock what is in Host, read in place, unlock.  Rows: KVS_E_MISSING,
- * KVS_E_FULL; KVS_E_STALE.
+ * Without a prefetch: lock what is in Host, read in place, unlock, within read_ttl_ns.  It is no use
+ * for the eviction order: kvs_touch() is.  Rows: KVS_E_MISSING, KVS_E_FULL; KVS_E_STALE of an
+ * unlock: no lock of this client, or it expired.
  */
 KVS_PUBLIC int kvs_lock(struct kvs *kvs, kvs_client client, const struct kvs_key *keys,
 			uint32_t count, struct kvs_span *ret_spans, int *ret_rc,
@@ -267,12 +293,13 @@ KVS_PUBLIC int kvs_unlock(struct kvs *kvs, kvs_client client, const struct kvs_k
 
 /*
  * A use each, for the eviction order, of what is in Host.  A release of a prefetch is one by
- * itself.
+ * itself.  KVS_E_INVALID, KVS_E_CLOSED; keys that Host does not have are passed over.
  */
 KVS_PUBLIC int kvs_touch(struct kvs *kvs, const struct kvs_key *keys, uint32_t count);
 
 /*
- * Remove from Host; stores keep what they have.  Rows: KVS_E_MISSING, KVS_E_LOCKED.  With force
+ * Remove from Host; stores keep what they have.  Rows: KVS_E_MISSING, KVS_E_LOCKED: it has a reader, a
+ * writer or an operation; with force: it is being loaded, and stays.  With force
  * nobody finds it any more, and its bytes are free when its readers and operations are done; who
  * still writes it loses the reservation at once, and must have stopped writing.
  */
@@ -283,8 +310,11 @@ KVS_PUBLIC int kvs_clear(struct kvs *kvs, const struct kvs_namespace *space, boo
 			 uint64_t *ret_removed, uint64_t *ret_left);
 
 /*
- * A tenant's bytes of Host at most, staged ones included; 0: none.  KVS_E_UNSUPPORTED without
- * `isolate`.
+ * A tenant's bytes of Host at most, staged ones included; 0: no limit for it, quota_bytes
+ * notwithstanding.  A tenant that was given one is remembered until kvs_close().
+ *
+ * KVS_E_INVALID, KVS_E_CLOSED; KVS_E_UNSUPPORTED without `isolate`; KVS_E_FULL: 1024 tenants have
+ * objects or a quota of their own.
  */
 KVS_PUBLIC int kvs_quota(struct kvs *kvs, const struct kvs_namespace *tenant, uint64_t bytes,
 			 struct kvs_error *err);
@@ -305,20 +335,33 @@ KVS_PUBLIC int kvs_store_add(struct kvs *kvs, const char *spec, uint32_t *ret_nu
 KVS_PUBLIC int kvs_store_remove(struct kvs *kvs, uint32_t number, uint64_t timeout_ns,
 				struct kvs_error *err);
 
+/*
+ * Figures of now, and counts since kvs_open(): taken one after the other, so that they need not add
+ * up.  `staged` is reserved and not yet finished; `pins` are holds of operations of stores.
+ */
 struct kvs_status {
 	size_t   struct_size; /* the caller's sizeof: fields behind it are not written */
-	uint64_t host_bytes, host_used_bytes, host_staged_bytes;
+	uint64_t host_bytes, host_used_bytes, host_staged_bytes; /* used: trailers and staged included */
 	uint64_t objects, staged, temporary, locks, pins, clients, prefetches;
-	uint64_t hits, misses, evicted, refused;
-	uint64_t stored_keys, stored_bytes, store_failures, store_waiting;
-	uint64_t loaded_keys, loaded_bytes, load_failures, loads_in_flight;
+	uint64_t hits, misses;    /* keys looked for in Host, by the store controller's operations, too */
+	uint64_t evicted;         /* objects, to make room */
+	uint64_t refused;         /* rows: no room, record, lock, quota or tenant */
+	uint64_t stored_keys, stored_bytes;
+	uint64_t store_failures;  /* keys of puts that failed, could not begin, or had no room to wait */
+	uint64_t store_waiting;   /* keys, of all stores */
+	uint64_t loaded_keys, loaded_bytes, load_failures; /* by prefetches */
+	uint64_t loads_in_flight; /* prefetches that look, load, or wait for the end of what they began */
 	uint32_t stores;
 	bool     healthy;     /* no store in cooldown or quarantine */
 };
 
+/* KVS_E_CLOSED; KVS_E_INVALID: struct_size has no room for itself. */
 KVS_PUBLIC int kvs_status(struct kvs *kvs, struct kvs_status *ret_status);
 
-/* Prometheus text of all there is to count; how many bytes it takes, as snprintf() tells. */
+/*
+ * Prometheus text of all there is to count; how many bytes it takes, as snprintf() tells.
+ * KVS_E_CLOSED, KVS_E_INVALID, -ENOMEM: it is gathered in memory of its own.
+ */
 KVS_PUBLIC int kvs_metrics(struct kvs *kvs, char *ret_text, size_t room);
 
 #ifdef __cplusplus
