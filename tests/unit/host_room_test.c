@@ -57,7 +57,7 @@ static void the_least_recently_used_goes_first(void **state)
 	assert_int_equal(inn_usage(inn).counters[HOST_EVICTED_BYTES], 2 * INN_PAGE);
 }
 
-/* 418 and the newest line: locks say who reads, and only a touch says what is of use. */
+/* Locks say who reads, and only a touch says what is of use. */
 static void a_lock_is_no_use(void **state)
 {
 	struct inn *const inn = *state;
@@ -139,7 +139,7 @@ static void B1_2_temporary_objects_go_like_others_when_unlocked(void **state)
 	assert_true(inn_has(inn, 1));
 }
 
-/* A great many that are locked stand in front, and one behind them may go. */
+/* 418: a great many that are locked stand in front, and one behind them may go. */
 static void a_crowd_of_locked_ones_is_passed_once(void **state)
 {
 	struct inn *const inn = *state;
@@ -331,6 +331,48 @@ static void a_whole_batch_gets_room_for_all_or_for_none(void **state)
 		assert_int_equal(rc[i], 0);
 }
 
+/* Eight MiB each, in a Host of sixty-four: nobody touches the memory. */
+static uint32_t reserve_large(struct inn *inn, uint32_t count, unsigned flags)
+{
+	struct kvs_key  keys[20];
+	uint64_t        bytes[20];
+	struct kvs_span spans[20];
+	int             rc[20];
+	uint32_t        i, got = 0;
+
+	inn_close(inn);
+	inn_init(inn, (64u << 20) / INN_PAGE);
+	inn_open(inn);
+	for (i = 0; i < count; i++) {
+		keys[i] = key_of(i);
+		bytes[i] = 8u << 20;
+	}
+	assert_int_equal(host_reserve(inn->host, (struct host_writer){ inn->client, 0 }, keys,
+				      bytes, count, flags, inn->now_ns, spans, rc),
+			 0);
+	for (i = 0; i < count; i++) {
+		assert_true(rc[i] == 0 || rc[i] == KVS_E_FULL);
+		assert_int_equal(rc[i] == 0, spans[i].ptr != NULL);
+		got += rc[i] == 0;
+	}
+	return got;
+}
+
+static void ten_large_objects_as_a_whole_find_no_room(void **state)
+{
+	struct inn *const inn = *state;
+
+	assert_int_equal(reserve_large(inn, 10, HOST_WHOLE), 0);
+	assert_int_equal(inn_usage(inn).used_bytes, 0);
+	assert_int_equal(inn_usage(inn).counters[HOST_REFUSED_BYTES], 3);
+}
+
+/* Eight would fill the Host to the last page, and each needs one more for a trailer. */
+static void of_twenty_large_objects_seven_find_room(void **state)
+{
+	assert_int_equal(reserve_large(*state, 20, 0), 7);
+}
+
 static void records_are_bounded_and_their_holders_go_for_new_ones(void **state)
 {
 	struct inn *const inn = *state;
@@ -491,6 +533,8 @@ int main(void)
 		TEST(a_reservation_that_cannot_succeed_evicts_nothing),
 		TEST(a_batch_gets_what_there_is),
 		TEST(a_whole_batch_gets_room_for_all_or_for_none),
+		TEST(ten_large_objects_as_a_whole_find_no_room),
+		TEST(of_twenty_large_objects_seven_find_room),
 		TEST(records_are_bounded_and_their_holders_go_for_new_ones),
 		TEST(objects_of_all_shards_go_for_one_that_needs_the_room),
 		TEST(what_expired_elsewhere_goes_before_what_is_of_use),
