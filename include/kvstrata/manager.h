@@ -148,12 +148,19 @@ KVS_PUBLIC int kvs_client_fd(struct kvs *kvs, kvs_client client);
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
+/*
+ * Here and in kvs_ask struct_size is the caller's sizeof, as the INIT macros set it; 0: this
+ * version's.  Fields behind a smaller one are 0; a greater one is KVS_E_INVALID.
+ */
 struct kvs_write {
+	size_t          struct_size;
 	uint64_t        bytes;      /* of every object, where bytes_each is NULL; 0: object_bytes */
 	const uint64_t *bytes_each; /* one a key */
 	bool            temporary;  /* never put to a store; gone when its last reader is */
 	bool            whole;      /* room for all that want it, or none; either way others may go for it */
 };
+
+#define KVS_WRITE_INIT { sizeof(struct kvs_write), 0, NULL, false, false }
 
 /**
  * Reserve memory for count objects, to be filled in place.  write NULL: all of object_bytes.
@@ -195,6 +202,7 @@ KVS_PUBLIC int kvs_discard_write(struct kvs *kvs, kvs_client client, const struc
 #define KVS_FULL_ATTENTION UINT32_MAX
 
 struct kvs_ask {
+	size_t          struct_size;
 	uint64_t        bytes;       /* of every object, where bytes_each is NULL; 0: object_bytes */
 	const uint64_t *bytes_each;  /* one a key: exactly what was written, or a store does not give it */
 	/*
@@ -211,9 +219,12 @@ struct kvs_ask {
 	uint64_t        timeout_ns;  /* from now; 0: prefetch_deadline_ns; KVS_FOREVER: none */
 };
 
+#define KVS_ASK_INIT { sizeof(struct kvs_ask), 0, NULL, NULL, 0, 0, 0, false, false, 0 }
+
 typedef uint64_t kvs_prefetch; /* 0 names none */
 
 struct kvs_prefetch_info {
+	size_t   struct_size; /* the caller's sizeof: fields behind it are not written */
 	int64_t  request_id; /* of the stores' work; -1: none was needed */
 	uint32_t host_hits;  /* keys before the first that Host lacked at submission */
 	uint32_t key_count;

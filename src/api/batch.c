@@ -54,12 +54,15 @@ int kvs_reserve_write(struct kvs *kvs, kvs_client client, const struct kvs_key *
 		      uint32_t count, const struct kvs_write *write, struct kvs_span *ret_spans,
 		      int *ret_rc, struct kvs_error *err)
 {
+	struct kvs_write      whole = KVS_WRITE_INIT;
 	int                   rc;
 	struct manager *const manager = enter_batch(kvs, keys, count, ret_rc, &rc, err);
 
 	if (!manager || API_NEED(ret_spans, err) < 0)
 		return manager ? KVS_E_INVALID : rc;
-	rc = manager_reserve(manager, client, keys, count, write, ret_spans, ret_rc);
+	if (write && api_take("write", write, &whole, sizeof(whole), err) < 0)
+		return KVS_E_INVALID;
+	rc = manager_reserve(manager, client, keys, count, &whole, ret_spans, ret_rc);
 	return api_explain(rc, "client", err);
 }
 

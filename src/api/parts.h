@@ -23,6 +23,12 @@ int api_need(const void *pointer, const char *name, struct kvs_error *err);
 /* KVS_E_INVALID outside of 1 .. most. */
 int api_count(uint32_t count, uint32_t most, struct kvs_error *err);
 
+/*
+ * A caller's struct, which begins with its struct_size, in ret: 0 where it is shorter than room.  0
+ * is as long as room.  KVS_E_INVALID: longer, or too short for the field itself.
+ */
+int api_take(const char *name, const void *from, void *ret, size_t room, struct kvs_error *err);
+
 /* A sentence for a code that has none yet. */
 int api_explain(int rc, const char *subject, struct kvs_error *err);
 

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prefetches: arguments, then the manager's answer. */
+#include <string.h>
+
 #include "api/parts.h"
 
 int kvs_prefetch_submit(struct kvs *kvs, kvs_client client, const struct kvs_key *keys,
 			uint32_t count, const struct kvs_ask *ask, kvs_prefetch *ret_prefetch,
 			struct kvs_error *err)
 {
+	struct kvs_ask        whole = KVS_ASK_INIT;
 	int                   rc;
 	struct manager *const manager = api_enter(kvs, &rc, err);
 
@@ -15,24 +18,34 @@ int kvs_prefetch_submit(struct kvs *kvs, kvs_client client, const struct kvs_key
 		rc = api_count(count, manager_prefetch_keys(manager), err);
 	if (rc == 0)
 		rc = API_NEED(ret_prefetch, err);
+	if (rc == 0 && ask)
+		rc = api_take("ask", ask, &whole, sizeof(whole), err);
 	if (rc < 0)
 		return rc;
-	if (ask && !ask->windows != !ask->group_count) {
+	if (!whole.windows != !whole.group_count) {
 		return err_set(err, KVS_E_INVALID, "ask: windows and group_count: %s",
-			       ask->windows ? "there are windows of 0 groups"
+			       whole.windows ? "there are windows of 0 groups"
 					    : "there are groups without windows");
 	}
-	return manager_submit(manager, client, keys, count, ask, ret_prefetch, err);
+	return manager_submit(manager, client, keys, count, &whole, ret_prefetch, err);
 }
 
 int kvs_prefetch_info(struct kvs *kvs, kvs_prefetch prefetch, struct kvs_prefetch_info *ret_info)
 {
-	int                   rc;
-	struct manager *const manager = api_enter(kvs, &rc, NULL);
+	struct kvs_prefetch_info info;
+	size_t                   bytes;
+	int                      rc;
+	struct manager *const    manager = api_enter(kvs, &rc, NULL);
 
-	if (!manager || !ret_info)
+	if (!manager || !ret_info || ret_info->struct_size < sizeof(ret_info->struct_size))
 		return manager ? KVS_E_INVALID : rc;
-	return manager_info(manager, prefetch, ret_info);
+	bytes = ret_info->struct_size < sizeof(info) ? ret_info->struct_size : sizeof(info);
+	rc = manager_info(manager, prefetch, &info);
+	if (rc == 0) {
+		info.struct_size = ret_info->struct_size;
+		memcpy(ret_info, &info, bytes);
+	}
+	return rc;
 }
 
 int kvs_prefetch_poll(struct kvs *kvs, kvs_prefetch prefetch, uint32_t *ret_chunks)

@@ -68,7 +68,9 @@ def a_plugin_has_the_name_that_is_looked_up_in_both_languages():
 @suite.test
 def options_begin_with_their_defaults_in_both_languages():
     text = ("#include <kvstrata/kvstrata.h>\nstruct kvs_options f(void);\nstruct kvs_options f(void)\n"
-            "{\n\tstruct kvs_options options = KVS_OPTIONS_INIT;\n\treturn options;\n}\n")
+            "{\n\tstruct kvs_options options = KVS_OPTIONS_INIT;\n\tstruct kvs_write write = KVS_WRITE_INIT;\n"
+            "\tstruct kvs_ask ask = KVS_ASK_INIT;\n\n\toptions.object_bytes = write.bytes + ask.bytes;\n"
+            "\treturn options;\n}\n")
     for language in (("c", "-std=c99"), ("c++", "-std=c++11")):
         done = subprocess.run([*COMPILER, "-x", *language, *STRICT, "-fsyntax-only", "-"], input=text,
                               text=True, capture_output=True, check=False)

@@ -101,6 +101,8 @@ static void prefetches_are_checked_before_anything_else(void **state)
 	ask = (struct kvs_ask){ .bytes = 65537 };
 	INVALID(kvs_prefetch_submit(kvs, me, k, 2, &ask, &h, &err),
 		"ask: key 0 of 65537 bytes; use 1 to object_bytes, 65536");
+	ask = (struct kvs_ask){ .struct_size = sizeof(ask) + 1 };
+	INVALID(kvs_prefetch_submit(kvs, me, k, 2, &ask, &h, &err), "ask: struct_size: 57; use 0 or 8 to 56");
 	ask = (struct kvs_ask){ .windows = windows };
 	INVALID(kvs_prefetch_submit(kvs, me, k, 2, &ask, &h, &err),
 		"ask: windows and group_count: there are windows of 0 groups");
@@ -120,11 +122,37 @@ static void prefetches_are_checked_before_anything_else(void **state)
 	assert_int_equal(porch_status(p).prefetches, 0);
 }
 
+/* A caller that was compiled with a shorter struct: fields behind it are neither read nor written. */
+static void shorter_structs_are_of_older_callers(void **state)
+{
+	struct porch *const      p = *state;
+	const struct kvs_key    *k = porch_name(p, 0, 1);
+	struct kvs_write         write = { offsetof(struct kvs_write, temporary), 4096, NULL, true, true };
+	struct kvs_prefetch_info info;
+	kvs_prefetch             prefetch;
+
+	assert_int_equal(kvs_reserve_write(p->kvs, p->me, k, 1, &write, p->spans, p->rc, NULL), 0);
+	assert_int_equal(kvs_finish_write(p->kvs, p->me, k, 1, p->rc, NULL), 0);
+	assert_int_equal(porch_status(p).temporary, 0);
+	write.struct_size = sizeof(write) + 8;
+	INVALID(kvs_reserve_write(p->kvs, p->me, k, 1, &write, p->spans, p->rc, &err),
+		"write: struct_size: 40; use 0 or 8 to 32");
+	prefetch = porch_submit(p, 0, 1, NULL);
+	memset(&info, 0x5a, sizeof(info));
+	info.struct_size = offsetof(struct kvs_prefetch_info, submit_ns);
+	assert_int_equal(kvs_prefetch_info(p->kvs, prefetch, &info), 0);
+	assert_int_equal(info.key_count, 1);
+	assert_int_equal(info.submit_ns, UINT64_C(0x5a5a5a5a5a5a5a5a));
+	info.struct_size = 0;
+	assert_int_equal(kvs_prefetch_info(p->kvs, prefetch, &info), KVS_E_INVALID);
+	porch_release(p, prefetch);
+}
+
 static void handles_come_with_places_for_their_answers(void **state)
 {
 	struct porch *const      p = *state;
 	struct kvs *const        kvs = p->kvs;
-	struct kvs_prefetch_info info;
+	struct kvs_prefetch_info info = { .struct_size = sizeof(info) };
 	kvs_prefetch             prefetch;
 	uint32_t                 number;
 
@@ -290,6 +318,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ON(batches_are_checked_before_anything_else),
 		ON(prefetches_are_checked_before_anything_else),
+		ON(shorter_structs_are_of_older_callers),
 		ON(handles_come_with_places_for_their_answers),
 		cmocka_unit_test(openings_need_their_pointers),
 		ON(stores_quotas_and_figures_are_checked),

@@ -297,7 +297,7 @@ static void a_close_takes_everything_with_it(void **state)
 
 static void calls_after_the_close_are_told_so(void **state)
 {
-	struct kvs_prefetch_info info;
+	struct kvs_prefetch_info info = { .struct_size = sizeof(info) };
 	struct kvs_status        status = { .struct_size = sizeof(status) };
 	struct kvs_namespace     space = { { 0 } };
 	struct kvs_error         err;

@@ -46,7 +46,7 @@ static int shut(void **state)
 
 static struct kvs_prefetch_info info_of(struct porch *porch, kvs_prefetch prefetch)
 {
-	struct kvs_prefetch_info info;
+	struct kvs_prefetch_info info = { .struct_size = sizeof(info) };
 
 	assert_int_equal(kvs_prefetch_info(porch->kvs, prefetch, &info), 0);
 	return info;
