@@ -19,11 +19,11 @@ struct found {
 };
 
 /* 0, or what a row says that has nothing to finish; what expired is dropped. */
-static int find(struct visit *visit, const struct finish *call, const struct group *group,
+static int find(struct visit *visit, const struct finish *call, const struct bunch *bunch,
 		uint32_t i, struct found *ret_found)
 {
 	const struct shard *const shard = visit->shard;
-	const uint32_t first = life_find(shard, group_hash(group, i), group_key(group, i));
+	const uint32_t first = life_find(shard, bunch_hash(bunch, i), bunch_key(bunch, i));
 	uint32_t       own;
 
 	if (!clients_is(&visit->host->clients, call->write.writer.client))
@@ -88,11 +88,11 @@ static void publish(struct visit *visit, const struct found *found, bool is_load
 
 /* --- finish ----------------------------------------------------------------------------------- */
 
-static int finish_row(struct visit *visit, const struct finish *call, const struct group *group,
+static int finish_row(struct visit *visit, const struct finish *call, const struct bunch *bunch,
 		      uint32_t i)
 {
 	struct found found;
-	const int    rc = find(visit, call, group, i, &found);
+	const int    rc = find(visit, call, bunch, i, &found);
 
 	if (rc != 0)
 		return rc;
@@ -103,14 +103,14 @@ static int finish_row(struct visit *visit, const struct finish *call, const stru
 }
 
 /* What of it has expired is for its rows to say, before it is dropped. */
-static void serve_finish(struct visit *visit, const struct group *group, void *arg)
+static void serve_finish(struct visit *visit, const struct bunch *bunch, void *arg)
 {
 	const struct finish *const call = arg;
 	uint32_t                   i;
 
 	(void)lock_expire_locks(visit);
-	for (i = 0; i < group->count; i++)
-		call->write.rc[group_row(group, i)] = finish_row(visit, call, group, i);
+	for (i = 0; i < bunch->count; i++)
+		call->write.rc[bunch_row(bunch, i)] = finish_row(visit, call, bunch, i);
 	(void)lock_expire_writes(visit);
 }
 
@@ -184,11 +184,11 @@ static int finish_found(struct visit *visit, const struct finish *call, struct f
 }
 
 static int finish_locked_row(struct visit *visit, const struct finish *call,
-			     const struct group *group, uint32_t i)
+			     const struct bunch *bunch, uint32_t i)
 {
-	struct kvs_span *const span = &call->spans[group_row(group, i)];
+	struct kvs_span *const span = &call->spans[bunch_row(bunch, i)];
 	struct found           found;
-	int                    rc = find(visit, call, group, i, &found);
+	int                    rc = find(visit, call, bunch, i, &found);
 
 	*span = (struct kvs_span){ 0 };
 	if (rc == 0 && !clients_is(&visit->host->clients, call->reader))
@@ -200,14 +200,14 @@ static int finish_locked_row(struct visit *visit, const struct finish *call,
 	return finish_found(visit, call, &found, span);
 }
 
-static void serve_finish_locked(struct visit *visit, const struct group *group, void *arg)
+static void serve_finish_locked(struct visit *visit, const struct bunch *bunch, void *arg)
 {
 	const struct finish *const call = arg;
 	uint32_t                   i;
 
 	(void)lock_expire_locks(visit);
-	for (i = 0; i < group->count; i++)
-		call->write.rc[group_row(group, i)] = finish_locked_row(visit, call, group, i);
+	for (i = 0; i < bunch->count; i++)
+		call->write.rc[bunch_row(bunch, i)] = finish_locked_row(visit, call, bunch, i);
 	(void)lock_expire_writes(visit);
 }
 
@@ -231,11 +231,11 @@ int host_finish_locked(struct host *host, struct host_writer writer, host_client
 /* --- discard ---------------------------------------------------------------------------------- */
 
 /* No time is told: what expired and is still there may go as well as the rest. */
-static int discard_row(struct visit *visit, const struct write *call, const struct group *group,
+static int discard_row(struct visit *visit, const struct write *call, const struct bunch *bunch,
 		       uint32_t i, enum host_counter counter)
 {
 	const struct shard *const shard = visit->shard;
-	const uint32_t first = life_find(shard, group_hash(group, i), group_key(group, i));
+	const uint32_t first = life_find(shard, bunch_hash(bunch, i), bunch_key(bunch, i));
 	uint32_t       own;
 
 	if (!clients_is(&visit->host->clients, call->writer.client))
@@ -251,23 +251,23 @@ static int discard_row(struct visit *visit, const struct write *call, const stru
 	return 0;
 }
 
-static void serve_discard(struct visit *visit, const struct group *group, void *arg)
+static void serve_discard(struct visit *visit, const struct bunch *bunch, void *arg)
 {
 	const struct write *const call = arg;
 	uint32_t                  i;
 
-	for (i = 0; i < group->count; i++)
-		call->rc[group_row(group, i)] = discard_row(visit, call, group, i, HOST_DISCARDED);
+	for (i = 0; i < bunch->count; i++)
+		call->rc[bunch_row(bunch, i)] = discard_row(visit, call, bunch, i, HOST_DISCARDED);
 }
 
-void write_undo(struct visit *visit, const struct group *group, void *arg)
+void write_undo(struct visit *visit, const struct bunch *bunch, void *arg)
 {
 	const struct write *const call = arg;
 	uint32_t                  i;
 
-	for (i = 0; i < group->count; i++) {
-		if (call->rc[group_row(group, i)] == 0)
-			(void)discard_row(visit, call, group, i, HOST_UNDONE);
+	for (i = 0; i < bunch->count; i++) {
+		if (call->rc[bunch_row(bunch, i)] == 0)
+			(void)discard_row(visit, call, bunch, i, HOST_UNDONE);
 	}
 }
 

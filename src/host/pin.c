@@ -18,16 +18,16 @@ static void pin_one(struct visit *visit, uint32_t slot)
 	visit->shard->pins++;
 }
 
-static void serve_pin(struct visit *visit, const struct group *group, void *arg)
+static void serve_pin(struct visit *visit, const struct bunch *bunch, void *arg)
 {
 	const struct pinning *const call = arg;
 	struct shard *const         shard = visit->shard;
 	uint32_t                    i;
 
-	for (i = 0; i < group->count; i++) {
-		const uint32_t row = group_row(group, i);
-		const uint32_t slot = life_resident(shard, group_hash(group, i),
-						    group_key(group, i));
+	for (i = 0; i < bunch->count; i++) {
+		const uint32_t row = bunch_row(bunch, i);
+		const uint32_t slot = life_resident(shard, bunch_hash(bunch, i),
+						    bunch_key(bunch, i));
 
 		call->rc[row] = slot == SLOT_NONE ? KVS_E_MISSING : 0;
 		call->spans[row] = (struct kvs_span){ 0 };

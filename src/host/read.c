@@ -24,11 +24,11 @@ static int refuse(const struct host *host, const struct read *call, uint32_t cou
 /* --- lock ------------------------------------------------------------------------------------- */
 
 /* A claim whose time is over, but which no visit has dropped yet, is none of this lock's. */
-static uint32_t resident(struct visit *visit, const struct read *call, const struct group *group,
+static uint32_t resident(struct visit *visit, const struct read *call, const struct bunch *bunch,
 			 uint32_t i)
 {
-	const struct kvs_key *const key = group_key(group, i);
-	const uint64_t              hash = group_hash(group, i);
+	const struct kvs_key *const key = bunch_key(bunch, i);
+	const uint64_t              hash = bunch_hash(bunch, i);
 	const uint32_t              slot = life_resident(visit->shard, hash, key);
 
 	if (slot == SLOT_NONE)
@@ -37,16 +37,16 @@ static uint32_t resident(struct visit *visit, const struct read *call, const str
 	return life_resident(visit->shard, hash, key);
 }
 
-static int lock_row(struct visit *visit, const struct read *call, const struct group *group,
+static int lock_row(struct visit *visit, const struct read *call, const struct bunch *bunch,
 		    uint32_t i)
 {
-	struct kvs_span *const span = &call->spans[group_row(group, i)];
+	struct kvs_span *const span = &call->spans[bunch_row(bunch, i)];
 	uint32_t               slot;
 
 	*span = (struct kvs_span){ 0 };
 	if (!clients_is(&visit->host->clients, call->client))
 		return KVS_E_CLOSED;
-	slot = resident(visit, call, group, i);
+	slot = resident(visit, call, bunch, i);
 	visit_count(visit, slot == SLOT_NONE ? HOST_MISSES : HOST_HITS);
 	if (slot == SLOT_NONE)
 		return KVS_E_MISSING;
@@ -55,19 +55,19 @@ static int lock_row(struct visit *visit, const struct read *call, const struct g
 		return KVS_E_FULL;
 	}
 	lock_take(visit, slot, call->client, call->locks);
-	visit_note(visit, HOST_LOCKED, group_key(group, i));
+	visit_note(visit, HOST_LOCKED, bunch_key(bunch, i));
 	*span = span_of(visit->host, &visit->shard->records[slot]);
 	return 0;
 }
 
-static void serve_lock(struct visit *visit, const struct group *group, void *arg)
+static void serve_lock(struct visit *visit, const struct bunch *bunch, void *arg)
 {
 	const struct read *const call = arg;
 	uint32_t                 i;
 
 	(void)lock_expire(visit);
-	for (i = 0; i < group->count; i++)
-		call->rc[group_row(group, i)] = lock_row(visit, call, group, i);
+	for (i = 0; i < bunch->count; i++)
+		call->rc[bunch_row(bunch, i)] = lock_row(visit, call, bunch, i);
 }
 
 int host_lock(struct host *host, host_client client, uint32_t lock_count,
@@ -88,10 +88,10 @@ int host_lock(struct host *host, host_client client, uint32_t lock_count,
 
 /* The claim of the client on what the key's readers read; *ret_rc says why there is none. */
 static uint32_t claim_of(const struct visit *visit, const struct read *call,
-			 const struct group *group, uint32_t i, int *ret_rc)
+			 const struct bunch *bunch, uint32_t i, int *ret_rc)
 {
 	const struct shard *const shard = visit->shard;
-	const uint32_t slot = life_find(shard, group_hash(group, i), group_key(group, i));
+	const uint32_t slot = life_find(shard, bunch_hash(bunch, i), bunch_key(bunch, i));
 	uint32_t       claim;
 
 	*ret_rc = KVS_E_CLOSED;
@@ -107,11 +107,11 @@ static uint32_t claim_of(const struct visit *visit, const struct read *call,
 	return claim;
 }
 
-static int unlock_row(struct visit *visit, const struct read *call, const struct group *group,
+static int unlock_row(struct visit *visit, const struct read *call, const struct bunch *bunch,
 		      uint32_t i)
 {
 	int            rc;
-	const uint32_t claim = claim_of(visit, call, group, i, &rc);
+	const uint32_t claim = claim_of(visit, call, bunch, i, &rc);
 
 	if (rc != 0)
 		return rc;
@@ -121,14 +121,14 @@ static int unlock_row(struct visit *visit, const struct read *call, const struct
 	return 0;
 }
 
-static void serve_unlock(struct visit *visit, const struct group *group, void *arg)
+static void serve_unlock(struct visit *visit, const struct bunch *bunch, void *arg)
 {
 	const struct read *const call = arg;
 	uint32_t                 i;
 
 	(void)lock_expire(visit);
-	for (i = 0; i < group->count; i++)
-		call->rc[group_row(group, i)] = unlock_row(visit, call, group, i);
+	for (i = 0; i < bunch->count; i++)
+		call->rc[bunch_row(bunch, i)] = unlock_row(visit, call, bunch, i);
 }
 
 int host_unlock(struct host *host, host_client client, uint32_t lock_count,
@@ -142,16 +142,16 @@ int host_unlock(struct host *host, host_client client, uint32_t lock_count,
 	return rc;
 }
 
-static void serve_spans(struct visit *visit, const struct group *group, void *arg)
+static void serve_spans(struct visit *visit, const struct bunch *bunch, void *arg)
 {
 	const struct read *const  call = arg;
 	const struct shard *const shard = visit->shard;
 	uint32_t                  i;
 
 	(void)lock_expire(visit);
-	for (i = 0; i < group->count; i++) {
-		const uint32_t row = group_row(group, i);
-		const uint32_t claim = claim_of(visit, call, group, i, &call->rc[row]);
+	for (i = 0; i < bunch->count; i++) {
+		const uint32_t row = bunch_row(bunch, i);
+		const uint32_t claim = claim_of(visit, call, bunch, i, &call->rc[row]);
 
 		call->spans[row] = (struct kvs_span){ 0 };
 		if (claim != SLOT_NONE) {
@@ -174,15 +174,15 @@ int host_spans(struct host *host, host_client client, const struct kvs_key *keys
 
 /* --- lookup, touch ---------------------------------------------------------------------------- */
 
-static void serve_lookup(struct visit *visit, const struct group *group, void *arg)
+static void serve_lookup(struct visit *visit, const struct bunch *bunch, void *arg)
 {
 	const struct read *const call = arg;
 	uint32_t                 i;
 
-	for (i = 0; i < group->count; i++) {
-		if (life_resident(visit->shard, group_hash(group, i), group_key(group, i)) !=
+	for (i = 0; i < bunch->count; i++) {
+		if (life_resident(visit->shard, bunch_hash(bunch, i), bunch_key(bunch, i)) !=
 		    SLOT_NONE)
-			bits_set(call->words, group_row(group, i));
+			bits_set(call->words, bunch_row(bunch, i));
 	}
 }
 
@@ -200,23 +200,23 @@ int host_lookup(struct host *host, const struct kvs_key *keys, uint32_t count, u
 }
 
 /* One that is parked comes back behind all others anyway. */
-static void serve_touch(struct visit *visit, const struct group *group, void *arg)
+static void serve_touch(struct visit *visit, const struct bunch *bunch, void *arg)
 {
 	struct shard *const shard = visit->shard;
 	uint32_t            slots[ROWS_MAX];
 	uint32_t            count = 0, i;
 
 	(void)arg;
-	for (i = 0; i < group->count; i++) {
-		const uint32_t slot = life_resident(shard, group_hash(group, i),
-						    group_key(group, i));
+	for (i = 0; i < bunch->count; i++) {
+		const uint32_t slot = life_resident(shard, bunch_hash(bunch, i),
+						    bunch_key(bunch, i));
 
 		if (slot == SLOT_NONE)
 			continue;
 		if (evict_present(shard->order, slot))
 			evict_touch(shard->order, slot);
 		slots[count++] = slot;
-		visit_note(visit, HOST_TOUCHED, group_key(group, i));
+		visit_note(visit, HOST_TOUCHED, bunch_key(bunch, i));
 	}
 	evict_settle(shard->order, slots, count);
 }

@@ -76,16 +76,16 @@ struct removal {
 	int *rc;
 };
 
-static void serve_remove(struct visit *visit, const struct group *group, void *arg)
+static void serve_remove(struct visit *visit, const struct bunch *bunch, void *arg)
 {
 	const struct removal *const call = arg;
 	uint32_t                    i;
 
-	for (i = 0; i < group->count; i++) {
-		const uint32_t first = life_find(visit->shard, group_hash(group, i),
-						 group_key(group, i));
+	for (i = 0; i < bunch->count; i++) {
+		const uint32_t first = life_find(visit->shard, bunch_hash(bunch, i),
+						 bunch_key(bunch, i));
 
-		call->rc[group_row(group, i)] = remove_one(visit, first, call->force);
+		call->rc[bunch_row(bunch, i)] = remove_one(visit, first, call->force);
 	}
 }
 

@@ -12,24 +12,24 @@
 
 /* --- a visit ---------------------------------------------------------------------------------- */
 
-/* Rows of a group that have a record, and no place yet. */
+/* Rows of a bunch that have a record, and no place yet. */
 struct homeless {
 	uint32_t count;
 	uint32_t rows[ROWS_MAX];
 	uint32_t slots[ROWS_MAX];
 };
 
-static void begin_rows(struct visit *visit, struct reserve *call, const struct group *group,
+static void begin_rows(struct visit *visit, struct reserve *call, const struct bunch *bunch,
 		       struct homeless *ret_rows)
 {
 	struct life_start start = reserve_start(visit, call);
 	uint32_t          i;
 
 	ret_rows->count = 0;
-	for (i = 0; i < group->count; i++) {
-		struct attempt attempt = { .key = group_key(group, i),
-					   .hash = group_hash(group, i),
-					   .row = group_row(group, i) };
+	for (i = 0; i < bunch->count; i++) {
+		struct attempt attempt = { .key = bunch_key(bunch, i),
+					   .hash = bunch_hash(bunch, i),
+					   .row = bunch_row(bunch, i) };
 		const uint32_t first = life_find(visit->shard, attempt.hash, attempt.key);
 		int            rc = call->write.rc[attempt.row];
 
@@ -119,20 +119,20 @@ static void swap(struct visit *visit, struct reserve *call, struct homeless *row
 		victims_prefetch(visit);
 }
 
-static void serve(struct visit *visit, const struct group *group, void *arg)
+static void serve(struct visit *visit, const struct bunch *bunch, void *arg)
 {
 	struct reserve *const call = arg;
 	struct homeless       rows;
 	uint32_t              i;
 
-	call->budget = group->count + VISIT_EVICTED_MAX;
+	call->budget = bunch->count + VISIT_EVICTED_MAX;
 	(void)lock_expire(visit);
 	if (!clients_is(&visit->host->clients, call->write.writer.client)) {
-		for (i = 0; i < group->count; i++)
-			call->write.rc[group_row(group, i)] = KVS_E_CLOSED;
+		for (i = 0; i < bunch->count; i++)
+			call->write.rc[bunch_row(bunch, i)] = KVS_E_CLOSED;
 		return;
 	}
-	begin_rows(visit, call, group, &rows);
+	begin_rows(visit, call, bunch, &rows);
 	place_by_space(visit, call, &rows);
 	swap(visit, call, &rows);
 	for (i = 0; i < rows.count; i++)

@@ -48,22 +48,22 @@ static void load_rows(struct load *load, const struct host *host, const struct k
 	rows_sort(load->shards, count, host->shard_count, load->rows, load->ends);
 }
 
-static void serve_load(struct host *host, const struct load *load, struct group *group,
+static void serve_load(struct host *host, const struct load *load, struct bunch *bunch,
 		       uint64_t now_ns, struct notices *notices, rows_serve *serve, void *call)
 {
 	struct visit visit;
 	uint32_t     shard, i, begin = 0;
 
 	for (shard = 0; shard < host->shard_count; begin = load->ends[shard++]) {
-		group->rows = load->rows + begin;
-		group->count = load->ends[shard] - begin;
-		if (group->count == 0)
+		bunch->rows = load->rows + begin;
+		bunch->count = load->ends[shard] - begin;
+		if (bunch->count == 0)
 			continue;
-		visit_make_room(host, notices, VISIT_ROW_NOTICES * group->count + VISIT_ASIDE_MAX);
+		visit_make_room(host, notices, VISIT_ROW_NOTICES * bunch->count + VISIT_ASIDE_MAX);
 		visit_begin(&visit, host, shard, now_ns, notices);
-		for (i = 0; i < group->count; i++)
-			map_prefetch_key(&visit.shard->map, group_hash(group, i));
-		serve(&visit, group, call);
+		for (i = 0; i < bunch->count; i++)
+			map_prefetch_key(&visit.shard->map, bunch_hash(bunch, i));
+		serve(&visit, bunch, call);
 		visit_end(&visit);
 	}
 }
@@ -72,14 +72,14 @@ void rows_run_in(struct host *host, const struct kvs_key *keys, uint32_t count, 
 		 rows_serve *serve, void *call, struct notices *notices)
 {
 	struct load  load;
-	struct group group = { .hashes = load.hashes };
+	struct bunch bunch = { .hashes = load.hashes };
 	uint32_t     load_count;
 
-	for (; group.first < count; group.first += load_count) {
-		load_count = count - group.first < ROWS_MAX ? count - group.first : ROWS_MAX;
-		group.keys = keys + group.first;
-		load_rows(&load, host, group.keys, load_count);
-		serve_load(host, &load, &group, now_ns, notices, serve, call);
+	for (; bunch.first < count; bunch.first += load_count) {
+		load_count = count - bunch.first < ROWS_MAX ? count - bunch.first : ROWS_MAX;
+		bunch.keys = keys + bunch.first;
+		load_rows(&load, host, bunch.keys, load_count);
+		serve_load(host, &load, &bunch, now_ns, notices, serve, call);
 	}
 }
 

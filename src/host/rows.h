@@ -12,8 +12,8 @@
 
 #define ROWS_MAX 512u
 
-/* The rows of one shard, out of one load. */
-struct group {
+/* The rows of one shard, out of one load: `group` is a word of layouts. */
+struct bunch {
 	const struct kvs_key *keys;   /* of the load */
 	const uint64_t       *hashes; /* of the load */
 	const uint16_t       *rows;   /* in the load, ascending */
@@ -21,7 +21,7 @@ struct group {
 	uint32_t              first; /* of the load, in the batch */
 };
 
-typedef void rows_serve(struct visit *visit, const struct group *group, void *call);
+typedef void rows_serve(struct visit *visit, const struct bunch *bunch, void *call);
 
 /* Serve all rows of a batch and tell what there is to tell. */
 void rows_run(struct host *host, const struct kvs_key *keys, uint32_t count, uint64_t now_ns,
@@ -30,20 +30,20 @@ void rows_run(struct host *host, const struct kvs_key *keys, uint32_t count, uin
 void rows_run_in(struct host *host, const struct kvs_key *keys, uint32_t count, uint64_t now_ns,
 		 rows_serve *serve, void *call, struct notices *notices);
 
-/* Row i of a group: its key, its hash and its place in the batch. */
-static inline const struct kvs_key *group_key(const struct group *group, uint32_t i)
+/* Row i of a bunch: its key, its hash and its place in the batch. */
+static inline const struct kvs_key *bunch_key(const struct bunch *bunch, uint32_t i)
 {
-	return &group->keys[group->rows[i]];
+	return &bunch->keys[bunch->rows[i]];
 }
 
-static inline uint64_t group_hash(const struct group *group, uint32_t i)
+static inline uint64_t bunch_hash(const struct bunch *bunch, uint32_t i)
 {
-	return group->hashes[group->rows[i]];
+	return bunch->hashes[bunch->rows[i]];
 }
 
-static inline uint32_t group_row(const struct group *group, uint32_t i)
+static inline uint32_t bunch_row(const struct bunch *bunch, uint32_t i)
 {
-	return group->first + group->rows[i];
+	return bunch->first + bunch->rows[i];
 }
 
 static inline uint32_t shard_of(const struct host *host, uint64_t hash)

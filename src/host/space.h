@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <kvstrata/kvstrata.h>
+#include <kvstrata/base.h>
 
 #define SPACE_PAGE_BITS   12
 #define SPACE_PAGE_BYTES  (1u << SPACE_PAGE_BITS)

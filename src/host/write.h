@@ -11,6 +11,6 @@ struct write {
 };
 
 /* Served with a struct write: of rows with rc 0, what the writer stages is dropped. */
-void write_undo(struct visit *visit, const struct group *group, void *write);
+void write_undo(struct visit *visit, const struct bunch *bunch, void *write);
 
 #endif
