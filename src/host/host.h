@@ -227,8 +227,9 @@ int host_finish(struct host *host, struct host_writer writer, const struct kvs_k
 /*
  * The same and lock_count locks for `reader` in one step, so that nothing comes between: told as
  * HOST_LOADED.  A twin that was there first is locked, and its span returned, instead: told as
- * HOST_LOCKED, and temporary no more when what the writer staged is not.  lock_count 0 publishes unlocked and returns no span; a temporary object is then
- * gone at once.  Also KVS_E_FULL: no lock left; the row stays staged.
+ * HOST_LOCKED, and temporary no more when what the writer staged is not.  lock_count 0 publishes
+ * unlocked and returns no span; a temporary object is then gone at once.  Also KVS_E_FULL: no lock
+ * left; the row stays staged.
  */
 int host_finish_locked(struct host *host, struct host_writer writer, host_client reader,
 		       uint32_t lock_count, const struct kvs_key *keys, uint32_t count,
