@@ -203,7 +203,8 @@ enum host_reserve_flag {
  *         is not 0.
  * Errors  The call: KVS_E_INVALID (count, flags), KVS_E_CLOSED: no row was looked at.  A
  *         row: 0;
- *         KVS_E_EXISTS   resident already, and not a temporary object under one that is to last;
+ *         KVS_E_EXISTS   resident already, if only as a temporary object, which stays one: who
+ *                        wants it to last reserves again once it is gone;
  *         KVS_E_BUSY     this writer stages it, or the key is still doomed;
  *         KVS_E_INVALID  0 bytes, or more than one field holds;
  *         KVS_E_FULL     no room, no record, or the quota; with HOST_WHOLE for all rows that wanted

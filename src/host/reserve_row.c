@@ -12,9 +12,7 @@ int reserve_may(const struct visit *visit, const struct reserve *call, uint32_t 
 
 	if (first == SLOT_NONE)
 		return 0;
-	/* What is to last is written again over what will go with its last lock. */
-	if (shard->records[first].state == RECORD_RESIDENT &&
-	    (call->flags & HOST_TEMPORARY || !(shard->records[first].flags & RECORD_TEMPORARY)))
+	if (shard->records[first].state == RECORD_RESIDENT)
 		return KVS_E_EXISTS;
 	if (shard->records[first].state == RECORD_DOOMED)
 		return KVS_E_BUSY;
@@ -52,15 +50,6 @@ bool reserve_victim(struct visit *visit, struct reserve *call, uint32_t tenant,
 	return true;
 }
 
-/* Room for the row may have been made at the cost of its key's temporary object. */
-static uint32_t begin_now(struct visit *visit, const struct attempt *attempt, uint32_t first,
-			  const struct life_start *start)
-{
-	if (first != SLOT_NONE)
-		first = life_find(visit->shard, attempt->hash, attempt->key);
-	return life_begin(visit, attempt->key, first, start);
-}
-
 bool reserve_begin(struct visit *visit, struct reserve *call, struct attempt *attempt,
 		   uint32_t first, struct life_start *start)
 {
@@ -69,13 +58,13 @@ bool reserve_begin(struct visit *visit, struct reserve *call, struct attempt *at
 	start->hash = attempt->hash;
 	start->bytes = call->bytes[attempt->row];
 	start->tenant = attempt->tenant;
-	attempt->slot = begin_now(visit, attempt, first, start);
+	attempt->slot = life_begin(visit, attempt->key, first, start);
 	if (attempt->slot != SLOT_NONE)
 		return true;
 	if (!reserve_victim(visit, call, TENANT_NONE, &freed))
 		return false;
 	purse_put(&call->purse, visit, freed);
-	attempt->slot = begin_now(visit, attempt, first, start);
+	attempt->slot = life_begin(visit, attempt->key, first, start);
 	return true;
 }
 

@@ -77,7 +77,7 @@ void guestbook_evicted(struct guestbook *book, const struct kvs_key *key);
 
 /* What a row of the call says, and what becomes of it. */
 int guestbook_reserve(struct guestbook *book, const struct kvs_key *key, uint32_t client,
-		      uint64_t tag, uint64_t bytes, bool temporary);
+		      uint64_t tag, uint64_t bytes);
 /* Room was found. */
 void guestbook_stage(struct guestbook *book, const struct kvs_key *key, uint32_t client,
 		     uint64_t tag, bool temporary, const struct kvs_span *span);

@@ -9,7 +9,7 @@
 /* --- writing ---------------------------------------------------------------------------------- */
 
 int guestbook_reserve(struct guestbook *book, const struct kvs_key *key, uint32_t client,
-		      uint64_t tag, uint64_t bytes, bool temporary)
+		      uint64_t tag, uint64_t bytes)
 {
 	const struct guest_object *const shown = guestbook_shown(book, key);
 	uint64_t                         most = 0;
@@ -21,10 +21,8 @@ int guestbook_reserve(struct guestbook *book, const struct kvs_key *key, uint32_
 	}
 	if (bytes == 0 || bytes > most - GUESTBOOK_PAGE)
 		return KVS_E_INVALID;
-	if (shown && shown->state == GUEST_DOOMED)
-		return KVS_E_BUSY;
-	if (shown && (temporary || !shown->temporary))
-		return KVS_E_EXISTS;
+	if (shown)
+		return shown->state == GUEST_RESIDENT ? KVS_E_EXISTS : KVS_E_BUSY;
 	return guestbook_staged(book, key, client, tag) ? KVS_E_BUSY : 0;
 }
 

@@ -45,7 +45,6 @@ struct porter_batch {
 	uint32_t           count;
 	uint32_t           client, reader, locks;
 	uint64_t           tag;
-	bool               temporary; /* of a reservation */
 	struct host_writer writer;
 	struct kvs_key     keys[PORTER_ROWS];
 	uint64_t           bytes[PORTER_ROWS];

@@ -30,7 +30,7 @@ static struct before look(struct porter *porter, const struct porter_batch *batc
 
 	for (i = 0; i < batch->count; i++) {
 		before.rc[i] = guestbook_reserve(book, &batch->keys[i], batch->client, batch->tag,
-						 batch->bytes[i], batch->temporary);
+						 batch->bytes[i]);
 	}
 	return before;
 }
@@ -95,7 +95,7 @@ static void check_row(struct porter *porter, const struct porter_batch *batch,
 	const int                   rc = batch->rc[i];
 	/* An earlier row, or one of another shard, may have changed what the book said. */
 	const int now = guestbook_reserve(&porter->book, key, batch->client, batch->tag,
-					  batch->bytes[i], batch->temporary);
+					  batch->bytes[i]);
 
 	if (rc != 0) {
 		KVS_ASSERT(!batch->spans[i].ptr && batch->spans[i].room == 0);
@@ -164,7 +164,6 @@ void porter_reserve(struct porter *porter, struct porter_batch *batch, unsigned 
 	struct before before;
 	uint32_t      i, evicted;
 
-	batch->temporary = flags & HOST_TEMPORARY;
 	porter_expire(porter);
 	before = look(porter, batch);
 	KVS_ASSERT(host_reserve(porter->host, batch->writer, batch->keys, batch->bytes,

@@ -144,50 +144,20 @@ static void B1_2_a_write_over_a_temporary_object_makes_it_last(void **state)
 	assert_int_equal(inn_usage(inn).used_bytes, 2 * INN_PAGE);
 }
 
-static void B1_2_what_is_to_last_is_reserved_over_a_temporary_object(void **state)
-{
-	struct inn *const inn = *state;
-
-	assert_int_equal(inn_reserve(inn, 1, INN_PAGE, HOST_TEMPORARY), 0);
-	assert_int_equal(inn_finish_locked(inn, 1, 1), 0);
-	assert_int_equal(inn_reserve(inn, 1, INN_PAGE, HOST_TEMPORARY), KVS_E_EXISTS);
-	assert_int_equal(inn_reserve(inn, 1, INN_PAGE, 0), 0);
-	assert_int_equal(inn_reserve(inn, 1, INN_PAGE, 0), KVS_E_BUSY);
-	/* Gone before the writer is done: it is an object of its own then. */
-	assert_int_equal(inn_unlock(inn, inn->client, 1, 1), 0);
-	assert_false(inn_has(inn, 1));
-	assert_int_equal(inn_finish(inn, 1), 0);
-	assert_int_equal(inn_heard_of(inn, HOST_WRITTEN, 1), 1);
-	assert_int_equal(inn_reserve(inn, 1, INN_PAGE, 0), KVS_E_EXISTS);
-}
-
 /* It came from a store: nobody needs to put it there. */
 static void B1_2_a_load_that_is_to_last_makes_a_temporary_object_last_untold(void **state)
 {
 	struct inn *const inn = *state;
 
+	assert_int_equal(inn_reserve(inn, 1, INN_PAGE, 0), 0);
 	assert_int_equal(inn_reserve_as(inn, (struct host_writer){ inn->other, 1 }, 1, INN_PAGE,
 					HOST_TEMPORARY),
 			 0);
 	assert_int_equal(inn_finish_as(inn, (struct host_writer){ inn->other, 1 }, 1), 0);
-	assert_int_equal(inn_reserve(inn, 1, INN_PAGE, 0), 0);
 	assert_int_equal(inn_finish_locked(inn, 1, 1), 0);
 	assert_int_equal(inn_unlock(inn, inn->client, 1, 1), 0);
 	assert_true(inn_has(inn, 1));
 	assert_int_equal(inn_heard_of(inn, HOST_WRITTEN, 1), 0);
-}
-
-/* The room for what is to last may be that of the temporary object under its key. */
-static void a_temporary_object_goes_for_what_is_written_over_it(void **state)
-{
-	struct inn *const inn = *state;
-
-	assert_int_equal(inn_reserve(inn, 1, 60 * INN_PAGE, HOST_TEMPORARY), 0);
-	assert_int_equal(inn_finish(inn, 1), 0);
-	assert_int_equal(inn_reserve(inn, 1, 60 * INN_PAGE, 0), 0);
-	assert_false(inn_has(inn, 1));
-	assert_int_equal(inn_finish(inn, 1), 0);
-	assert_int_equal(inn_usage(inn).used_bytes, 61 * INN_PAGE);
 }
 
 /* --- discarding ------------------------------------------------------------------------------- */
@@ -411,9 +381,7 @@ int main(void)
 		TEST(B1_2_the_first_to_finish_wins_and_the_second_drops_its_bytes),
 		TEST(B1_2_a_late_load_locks_the_object_that_was_there_first),
 		TEST(B1_2_a_write_over_a_temporary_object_makes_it_last),
-		TEST(B1_2_what_is_to_last_is_reserved_over_a_temporary_object),
 		TEST(B1_2_a_load_that_is_to_last_makes_a_temporary_object_last_untold),
-		TEST(a_temporary_object_goes_for_what_is_written_over_it),
 		TEST(B1_2_a_discard_publishes_nothing_and_tells_nobody),
 		TEST(a_discard_leaves_what_others_stage_and_what_is_resident),
 		TEST(B1_2_a_reservation_that_expires_never_becomes_readable),
