@@ -23,8 +23,8 @@ static void must(int rc, const char *what)
 int main(int argc, char **argv)
 {
 	struct kvs_options options = KVS_OPTIONS_INIT; /* every default */
-	struct kvs_write   write = KVS_WRITE_INIT;
-	struct kvs_ask     ask = KVS_ASK_INIT;
+	struct kvs_write   write = { .struct_size = sizeof(write), .bytes = BYTES };
+	struct kvs_ask     ask = { .struct_size = sizeof(ask), .bytes = BYTES };
 	struct kvs_span    spans[COUNT];
 	int                rc[COUNT]; /* each key answers for itself */
 	struct kvs        *kvs;
@@ -34,7 +34,6 @@ int main(int argc, char **argv)
 
 	options.host_bytes = 64u << 20;
 	options.object_bytes = BYTES;
-	write.bytes = ask.bytes = BYTES;
 	options.stores[0] = argc > 1 ? argv[1] : "mem:64MiB";
 	must(kvs_open(&options, &kvs, &err), "open");
 	must(kvs_client_open(kvs, &me, &err), "client");
