@@ -4,7 +4,7 @@
 
 #include "os/os.h"
 
-const char *const origin_names[ORIGIN_COUNT] = { "device", "host", "store", "recomputed" };
+const char *const origin_names[MONO_ORIGIN_COUNT] = { "device", "host", "store", "recomputed" };
 
 static void add(struct figure *figures, uint32_t *count, const char *name, uint64_t value)
 {
@@ -20,20 +20,21 @@ static double gb_s(uint64_t bytes, uint64_t ns)
 
 static void gather_reasons(const struct replay *replay, struct figures *figures)
 {
-	const struct transfer *const transfer = sched_transfer(replay->sched);
-	int                          i;
+	const struct mono_transfer *const transfer = mono_sched_transfer(replay->sched);
+	int                               i;
 
 	add(figures->fallbacks, &figures->fallback_count, "too_long", replay->totals.too_long);
-	for (i = 0; transfer && i < TRANSFER_OUTCOME_COUNT; i++) {
-		if (i != TRANSFER_READY) {
+	for (i = 0; transfer && i < MONO_TRANSFER_OUTCOME_COUNT; i++) {
+		if (i != MONO_TRANSFER_READY) {
 			add(figures->fallbacks, &figures->fallback_count,
-			    transfer_outcome_name((enum transfer_outcome)i), transfer->outcomes[i]);
+			    mono_transfer_outcome_name((enum mono_transfer_outcome)i),
+			    transfer->outcomes[i]);
 		}
 	}
-	add(figures->drops, &figures->drop_count, "host_full", sched_unsaved(replay->sched));
-	for (i = 0; transfer && i < TRANSFER_DROP_COUNT; i++) {
-		add(figures->drops, &figures->drop_count, transfer_drop_name((enum transfer_drop)i),
-		    transfer->drops[i]);
+	add(figures->drops, &figures->drop_count, "host_full", mono_sched_unsaved(replay->sched));
+	for (i = 0; transfer && i < MONO_TRANSFER_DROP_COUNT; i++) {
+		add(figures->drops, &figures->drop_count,
+		    mono_transfer_drop_name((enum mono_transfer_drop)i), transfer->drops[i]);
 	}
 }
 

@@ -30,7 +30,7 @@ struct figures {
 	uint64_t                peak_rss_bytes;
 };
 
-extern const char *const origin_names[ORIGIN_COUNT];
+extern const char *const origin_names[MONO_ORIGIN_COUNT];
 
 void figures_gather(const struct replay *replay, struct figures *ret_figures);
 

@@ -30,7 +30,7 @@ static int peek(struct replay *replay, struct kvs_error *err)
 		return 1;
 	if (replay->ended ||
 	    (replay->set->limit &&
-	     replay->totals.requests + sched_load(replay->sched).requests >= replay->set->limit)) {
+	     replay->totals.requests + mono_sched_load(replay->sched).requests >= replay->set->limit)) {
 		replay->ended = true;
 		return 0;
 	}
@@ -66,14 +66,14 @@ static uint64_t arrival_ns(const struct replay *replay)
  */
 static bool has_room(const struct replay *replay, uint64_t now_ns)
 {
-	const struct sched_load load = sched_load(replay->sched);
-	uint64_t                waiting;
+	const struct mono_sched_load load = mono_sched_load(replay->sched);
+	uint64_t                     waiting;
 
 	if (load.requests >= replay->concurrency)
 		return false;
 	if (replay->set->speed > 0)
 		return arrival_ns(replay) <= now_ns;
-	if (sched_quarantined(replay->sched))
+	if (mono_sched_quarantined(replay->sched))
 		return true;
 	waiting = load.backups + load.putting;
 	if (waiting >= replay->backlog_max)
@@ -92,34 +92,34 @@ static uint64_t prefill_ns(const struct replay *replay, uint64_t tokens)
 	return (uint64_t)((double)tokens / replay->set->prefill_tokens_per_s * 1e9);
 }
 
-static void count(struct replay *replay, const struct sched_result *result)
+static void count(struct replay *replay, const struct mono_sched_result *result)
 {
 	struct replay_totals *const totals = &replay->totals;
-	const uint64_t              computed = result->tokens[ORIGIN_RECOMPUTED];
+	const uint64_t              computed = result->tokens[MONO_ORIGIN_RECOMPUTED];
 	int                         origin;
 
 	totals->requests++;
 	totals->tokens += result->token_count;
-	for (origin = 0; origin < ORIGIN_COUNT; origin++) {
+	for (origin = 0; origin < MONO_ORIGIN_COUNT; origin++) {
 		totals->blocks += result->pages[origin];
 		totals->origin_blocks[origin] += result->pages[origin];
 		totals->origin_tokens[origin] += result->tokens[origin];
 	}
-	if (result->considered && result->outcome == TRANSFER_READY)
+	if (result->considered && result->outcome == MONO_TRANSFER_READY)
 		histogram_add(&totals->restore_ns, result->wait_ns);
 	histogram_add(&totals->ttft_store_ns, result->wait_ns + prefill_ns(replay, computed));
 	histogram_add(&totals->ttft_local_ns,
-		      prefill_ns(replay, computed + result->tokens[ORIGIN_STORE]));
+		      prefill_ns(replay, computed + result->tokens[MONO_ORIGIN_STORE]));
 	histogram_add(&totals->ttft_none_ns, prefill_ns(replay, result->token_count));
 }
 
 /* Computed elsewhere, on a larger Device: the same time with every store. */
 static void count_too_long(struct replay *replay)
 {
-	const struct sched_result result = {
+	const struct mono_sched_result result = {
 		.token_count = replay->next.input_tokens,
-		.pages = { [ORIGIN_RECOMPUTED] = replay->next.page_count },
-		.tokens = { [ORIGIN_RECOMPUTED] = replay->next.input_tokens },
+		.pages = { [MONO_ORIGIN_RECOMPUTED] = replay->next.page_count },
+		.tokens = { [MONO_ORIGIN_RECOMPUTED] = replay->next.input_tokens },
 	};
 
 	replay->totals.too_long++;
@@ -142,8 +142,8 @@ static void submit(struct replay *replay)
 				   replay->tokens + (size_t)page * SOURCE_PAGE_TOKENS);
 	}
 	/* Length and room were checked above. */
-	KVS_ASSERT(sched_submit(replay->sched, next->index, replay->tokens, next->input_tokens,
-				&request, NULL) == 0);
+	KVS_ASSERT(mono_sched_submit(replay->sched, next->index, replay->tokens, next->input_tokens,
+				     &request, NULL) == 0);
 	replay->pages_in += next->page_count;
 	memcpy(ids_of(replay, request), next->page_ids, next->page_count * sizeof(*next->page_ids));
 }
@@ -169,9 +169,10 @@ static bool collect_facts(struct replay *replay)
 
 	if (!replay->exec)
 		return false;
-	count = exec_poll(replay->exec, replay->facts, sched_fact_room(replay->sched), &pressure);
+	count = exec_poll(replay->exec, replay->facts, mono_sched_fact_room(replay->sched),
+			  &pressure);
 	for (i = 0; i < count; i++)
-		sched_fact(replay->sched, &replay->facts[i]);
+		mono_sched_fact(replay->sched, &replay->facts[i]);
 	return count > 0;
 }
 
@@ -188,12 +189,12 @@ static void dispatch(struct replay *replay, const struct op *op)
 	rc = exec_submit(replay->exec, op);
 	if (rc < 0) {
 		fact_refused(&fact, op, exec_refusal_reason(rc));
-		sched_fact(replay->sched, &fact);
+		mono_sched_fact(replay->sched, &fact);
 	}
 }
 
 /* The forward pass: check what was restored, compute the rest, and look at all of it again. */
-static void forward(struct replay *replay, const struct sched_pass *pass)
+static void forward(struct replay *replay, const struct mono_sched_pass *pass)
 {
 	const struct engine_prompt prompt = {
 		.request = pass->id,
@@ -202,19 +203,19 @@ static void forward(struct replay *replay, const struct sched_pass *pass)
 		.token_count = pass->token_count,
 		.blocks = replay->blocks,
 	};
-	struct sched_result result;
-	uint32_t            page;
+	struct mono_sched_result result;
+	uint32_t                 page;
 
 	for (page = 0; page < pass->page_count; page++)
 		replay->blocks[page] = device_block(&replay->device, pass->table[page]);
 	engine_prefill(&replay->engine, &prompt, pass->hit_pages);
 	engine_check(&replay->engine, &prompt);
 	replay->pages_in -= pass->page_count;
-	sched_finished(replay->sched, pass->request, &result);
+	mono_sched_finished(replay->sched, pass->request, &result);
 	count(replay, &result);
 }
 
-static bool run_plan(struct replay *replay, const struct sched_plan *plan)
+static bool run_plan(struct replay *replay, const struct mono_sched_plan *plan)
 {
 	uint32_t ticket;
 	uint32_t i;
@@ -223,10 +224,10 @@ static bool run_plan(struct replay *replay, const struct sched_plan *plan)
 		dispatch(replay, &plan->ops[i]);
 	for (i = 0; i < plan->copy_count; i++) {
 		device_submit(&replay->device, plan->copies[i],
-			      sched_copy(replay->sched, plan->copies[i]));
+			      mono_sched_copy(replay->sched, plan->copies[i]));
 	}
 	while (device_poll(&replay->device, &ticket))
-		sched_copied(replay->sched, ticket);
+		mono_sched_copied(replay->sched, ticket);
 	for (i = 0; i < plan->pass_count; i++)
 		forward(replay, &plan->passes[i]);
 	return plan->op_count > 0 || plan->copy_count > 0 || plan->pass_count > 0;
@@ -238,7 +239,7 @@ static void rest(const struct replay *replay, uint64_t now_ns)
 	const bool clocked = replay->has_next && replay->set->speed > 0;
 	const int  fds[] = { replay->exec ? exec_fd(replay->exec) : -1,
 			     replay->starved ? source_fd(replay->source) : -1 };
-	uint64_t   until_ns = sched_wake_ns(replay->sched);
+	uint64_t   until_ns = mono_sched_wake_ns(replay->sched);
 
 	if (!replay->exec && !replay->starved && !clocked)
 		return;
@@ -252,7 +253,7 @@ static void rest(const struct replay *replay, uint64_t now_ns)
 
 static bool at_rest(const struct replay *replay)
 {
-	const struct sched_load load = sched_load(replay->sched);
+	const struct mono_sched_load load = mono_sched_load(replay->sched);
 
 	return replay->ended && !replay->has_next && load.requests == 0 && load.transfers == 0 &&
 	       load.copies == 0 && load.backups == 0;
@@ -266,7 +267,7 @@ static bool in_vain(const struct replay *replay)
 {
 	const bool over = replay->ended && !replay->has_next;
 
-	return over && (replay->totals.interrupted || sched_load(replay->sched).requests == 0) &&
+	return over && (replay->totals.interrupted || mono_sched_load(replay->sched).requests == 0) &&
 	       os_now_ns() - replay->busy_ns > PATIENCE_NS;
 }
 
@@ -275,23 +276,23 @@ static void stop(struct replay *replay)
 {
 	replay->ended = true;
 	replay->has_next = false;
-	sched_discard_backups(replay->sched);
+	mono_sched_discard_backups(replay->sched);
 }
 
 static int round_once(struct replay *replay, struct kvs_error *err)
 {
-	const struct sched_plan *plan;
-	const uint64_t           now_ns = os_now_ns();
-	bool                     busy = false;
-	int                      rc = submit_arrived(replay, now_ns, &busy, err);
+	const struct mono_sched_plan *plan;
+	const uint64_t                now_ns = os_now_ns();
+	bool                          busy = false;
+	int                           rc = submit_arrived(replay, now_ns, &busy, err);
 
 	busy |= collect_facts(replay);
-	sched_next(replay->sched, os_now_ns(), &plan);
+	mono_sched_next(replay->sched, os_now_ns(), &plan);
 	busy |= run_plan(replay, plan);
 	replay->totals.interrupted |= os_interrupted();
 	/* Quarantine ends all puts: waiting ones would wait for ever. */
 	if (rc < 0 || replay->totals.interrupted ||
-	    (replay->ended && sched_quarantined(replay->sched)))
+	    (replay->ended && mono_sched_quarantined(replay->sched)))
 		stop(replay);
 	if (busy)
 		replay->busy_ns = now_ns;

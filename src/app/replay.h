@@ -14,7 +14,7 @@
 #include "engine/engine.h"
 #include "exec/exec.h"
 #include "metrics/metrics.h"
-#include "sched/sched.h"
+#include "mono_sched/sched.h"
 
 /* The command's settings: fields, flags and JSON keys share their names. */
 struct replay_settings {
@@ -39,8 +39,8 @@ struct replay_totals {
 	uint64_t         requests;
 	uint64_t         blocks;
 	uint64_t         tokens;
-	uint64_t         origin_blocks[ORIGIN_COUNT];
-	uint64_t         origin_tokens[ORIGIN_COUNT];
+	uint64_t         origin_blocks[MONO_ORIGIN_COUNT];
+	uint64_t         origin_tokens[MONO_ORIGIN_COUNT];
 	uint64_t         too_long;      /* requests that did not fit the Device */
 	uint64_t         elapsed_ns;
 	bool             interrupted;
@@ -58,7 +58,7 @@ struct replay {
 	struct device                 device;
 	struct kvs_store             *store; /* NULL: none */
 	struct exec                  *exec;  /* NULL without a store */
-	struct sched                 *sched;
+	struct mono_sched            *sched;
 	struct engine                 engine;
 	struct replay_totals          totals;
 	uint32_t                      concurrency;

@@ -32,7 +32,7 @@ static json_t *origins(const struct replay_totals *totals)
 	json_t *const object = json_object();
 	int           origin;
 
-	for (origin = 0; origin < ORIGIN_COUNT; origin++) {
+	for (origin = 0; origin < MONO_ORIGIN_COUNT; origin++) {
 		json_object_set_new(object, origin_names[origin],
 				    json_pack("{s:I, s:I}", "blocks",
 					      (json_int_t)totals->origin_blocks[origin], "tokens",

@@ -103,17 +103,17 @@ static int fill_engine(struct metrics *metrics, const struct replay *replay, str
 static int fill_prompts(struct metrics *metrics, const struct replay_totals *totals,
 			struct kvs_error *err)
 {
-	struct figure origins[ORIGIN_COUNT];
+	struct figure origins[MONO_ORIGIN_COUNT];
 	int           i, rc;
 
-	for (i = 0; i < ORIGIN_COUNT; i++)
+	for (i = 0; i < MONO_ORIGIN_COUNT; i++)
 		origins[i] = (struct figure){ origin_names[i], totals->origin_blocks[i] };
 	rc = counter(metrics, "kvstrata_requests_total", NULL, "Requests served.",
 		     totals->requests, err);
 	return rc < 0 ? rc
 		      : labelled(metrics, "kvstrata_prompt_blocks_total", "origin",
 				 "Blocks of prompts by where they came from.", origins,
-				 ORIGIN_COUNT, err);
+				 MONO_ORIGIN_COUNT, err);
 }
 
 static int fill_reasons(struct metrics *metrics, const struct figures *figures,

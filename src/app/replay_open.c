@@ -71,7 +71,7 @@ static int open_memory(struct replay *replay, struct kvs_error *err)
 	}
 	if (rc == 0) {
 		rc = device_open(&replay->device, (uint32_t)set->device_blocks, &replay->host,
-				 SCHED_COPIES_A_REQUEST * replay->concurrency, err);
+				 MONO_SCHED_COPIES_A_REQUEST * replay->concurrency, err);
 	}
 	return rc;
 }
@@ -117,7 +117,7 @@ static int open_sched(struct replay *replay, struct kvs_error *err)
 {
 	char layout[128];
 	const struct replay_settings *const set = replay->set;
-	struct sched_options                options = {
+	struct mono_sched_options           options = {
 		.coord = { .device_blocks = (uint32_t)set->device_blocks,
 			   .host_blocks = (uint32_t)set->host_blocks,
 			   .device_policy = "lru-leaf",
@@ -132,7 +132,7 @@ static int open_sched(struct replay *replay, struct kvs_error *err)
 	const uint32_t keys_max = least(replay->page_max, OP_KEYS_MAX);
 
 	/* A quarter of the Host stays out of transactions, for copies from the Device. */
-	options.transfer = (struct transfer_limits){
+	options.transfer = (struct mono_transfer_limits){
 		.op_credits = OP_CREDITS,
 		.host_credits = least((set->host_blocks * 3 + 3) / 4, UINT32_MAX),
 		.keys_max = keys_max,
@@ -146,7 +146,7 @@ static int open_sched(struct replay *replay, struct kvs_error *err)
 		 "reference engine, full group, 512-token pages, %" PRIu64 " bytes",
 		 set->block_bytes);
 	key_namespace(layout, &options.space);
-	return sched_open(&options, &replay->host, &replay->sched, err);
+	return mono_sched_open(&options, &replay->host, &replay->sched, err);
 }
 
 static int open_buffers(struct replay *replay, struct kvs_error *err)
@@ -204,7 +204,7 @@ int replay_close(struct replay *replay)
 	/* Late I/O may touch any of it: nothing is freed, unmapped or forgotten. */
 	if (rc < 0)
 		return rc;
-	sched_close(replay->sched);
+	mono_sched_close(replay->sched);
 	device_close(&replay->device);
 	arena_close(replay->arena);
 	source_close(replay->source);

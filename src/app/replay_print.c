@@ -40,7 +40,7 @@ static void print_origins(const struct replay_totals *totals)
 	int  origin;
 
 	printf("\norigin              blocks               tokens\n");
-	for (origin = 0; origin < ORIGIN_COUNT; origin++) {
+	for (origin = 0; origin < MONO_ORIGIN_COUNT; origin++) {
 		printf("  %-10s  %10s  %5.1f %%  %14s  %5.1f %%\n", origin_names[origin],
 		       units_format_count(totals->origin_blocks[origin], blocks),
 		       percent(totals->origin_blocks[origin], totals->blocks),

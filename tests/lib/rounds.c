@@ -8,9 +8,10 @@
 
 #define BLOCK_BYTES 4096u
 
-struct sched_options rounds_options(uint32_t device_blocks, uint32_t host_blocks, bool with_store)
+struct mono_sched_options rounds_options(uint32_t device_blocks, uint32_t host_blocks,
+					 bool with_store)
 {
-	return (struct sched_options){
+	return (struct mono_sched_options){
 		.coord = { .device_blocks = device_blocks,
 			   .host_blocks = host_blocks,
 			   .device_policy = "lru",
@@ -31,7 +32,7 @@ struct sched_options rounds_options(uint32_t device_blocks, uint32_t host_blocks
 	};
 }
 
-void rounds_open(struct rounds *rounds, const struct sched_options *options)
+void rounds_open(struct rounds *rounds, const struct mono_sched_options *options)
 {
 	const uint32_t host_blocks = options->coord.host_blocks;
 	const size_t   bytes = arena_part_bytes(BLOCK_BYTES, host_blocks);
@@ -39,20 +40,21 @@ void rounds_open(struct rounds *rounds, const struct sched_options *options)
 	*rounds = (struct rounds){ .options = *options };
 	KVS_ASSERT(arena_open(bytes, ARENA_LAZY, &rounds->arena, NULL) == 0);
 	KVS_ASSERT(arena_carve(rounds->arena, BLOCK_BYTES, host_blocks, &rounds->host, NULL) == 0);
-	KVS_ASSERT(sched_open(options, &rounds->host, &rounds->sched, NULL) == 0);
+	KVS_ASSERT(mono_sched_open(options, &rounds->host, &rounds->sched, NULL) == 0);
 }
 
 void rounds_start(struct rounds *rounds, uint32_t device_blocks, uint32_t host_blocks,
 		  bool with_store)
 {
-	const struct sched_options options = rounds_options(device_blocks, host_blocks, with_store);
+	const struct mono_sched_options options = rounds_options(device_blocks, host_blocks,
+								 with_store);
 
 	rounds_open(rounds, &options);
 }
 
 void rounds_close(struct rounds *rounds)
 {
-	sched_close(rounds->sched);
+	mono_sched_close(rounds->sched);
 	arena_close(rounds->arena);
 }
 
@@ -67,11 +69,11 @@ static void tokens_of(uint32_t prompt, uint32_t token_count, int32_t *ret_tokens
 	}
 }
 
-enum transfer_outcome rounds_outcome(const struct rounds *rounds, uint64_t id)
+enum mono_transfer_outcome rounds_outcome(const struct rounds *rounds, uint64_t id)
 {
-	const struct sched_result *const result = &rounds->results[id];
+	const struct mono_sched_result *const result = &rounds->results[id];
 
-	return result->considered ? result->outcome : TRANSFER_OUTCOME_COUNT;
+	return result->considered ? result->outcome : MONO_TRANSFER_OUTCOME_COUNT;
 }
 
 void rounds_keys(const struct rounds *rounds, uint32_t prompt, uint32_t count,
@@ -91,7 +93,7 @@ void rounds_keys(const struct rounds *rounds, uint32_t prompt, uint32_t count,
 
 struct coord_probe rounds_held(const struct rounds *rounds, uint32_t prompt)
 {
-	const struct prefix_index *const index = &sched_coord(rounds->sched)->index;
+	const struct prefix_index *const index = &mono_sched_coord(rounds->sched)->index;
 	struct kvs_key                   keys[ROUNDS_PAGES];
 
 	rounds_keys(rounds, prompt, ROUNDS_PAGES, keys);
@@ -109,14 +111,14 @@ uint32_t rounds_submit(struct rounds *rounds, uint64_t id, uint32_t prompt, uint
 	KVS_ASSERT_CMP(id, <, ROUNDS_IDS);
 	KVS_ASSERT_CMP(token_count, <=, ROUNDS_PAGES * ROUNDS_PAGE);
 	tokens_of(prompt, token_count, tokens);
-	KVS_ASSERT(sched_submit(rounds->sched, id, tokens, token_count, &slot, NULL) == 0);
+	KVS_ASSERT(mono_sched_submit(rounds->sched, id, tokens, token_count, &slot, NULL) == 0);
 	return slot;
 }
 
 void rounds_next(struct rounds *rounds)
 {
-	sched_next(rounds->sched, rounds->now_ns, &rounds->plan);
-	sched_audit(rounds->sched);
+	mono_sched_next(rounds->sched, rounds->now_ns, &rounds->plan);
+	mono_sched_audit(rounds->sched);
 }
 
 void rounds_fence(struct rounds *rounds)
@@ -124,17 +126,17 @@ void rounds_fence(struct rounds *rounds)
 	uint32_t i;
 
 	for (i = 0; i < rounds->plan->copy_count; i++)
-		sched_copied(rounds->sched, rounds->plan->copies[i]);
-	sched_audit(rounds->sched);
+		mono_sched_copied(rounds->sched, rounds->plan->copies[i]);
+	mono_sched_audit(rounds->sched);
 }
 
 /* Of every prompt, each page and each token has one origin. */
-static void check_sums(const struct sched_result *result)
+static void check_sums(const struct mono_sched_result *result)
 {
 	uint64_t pages = 0, tokens = 0;
 	int      origin;
 
-	for (origin = 0; origin < ORIGIN_COUNT; origin++) {
+	for (origin = 0; origin < MONO_ORIGIN_COUNT; origin++) {
 		pages += result->pages[origin];
 		tokens += result->tokens[origin];
 		KVS_ASSERT_CMP(result->tokens[origin], <=, result->pages[origin] * ROUNDS_PAGE);
@@ -142,7 +144,7 @@ static void check_sums(const struct sched_result *result)
 	KVS_ASSERT_CMP(pages, ==, (result->token_count + ROUNDS_PAGE - 1) / ROUNDS_PAGE);
 	KVS_ASSERT_CMP(tokens, ==, result->token_count);
 	/* The last token is always computed: its logits come from nowhere else. */
-	KVS_ASSERT_CMP(result->tokens[ORIGIN_RECOMPUTED], >=, 1);
+	KVS_ASSERT_CMP(result->tokens[MONO_ORIGIN_RECOMPUTED], >=, 1);
 }
 
 void rounds_finish(struct rounds *rounds)
@@ -150,15 +152,15 @@ void rounds_finish(struct rounds *rounds)
 	uint32_t i;
 
 	for (i = 0; i < rounds->plan->pass_count; i++) {
-		const struct sched_pass pass = rounds->plan->passes[i];
+		const struct mono_sched_pass pass = rounds->plan->passes[i];
 
-		sched_finished(rounds->sched, pass.request, &rounds->results[pass.id]);
+		mono_sched_finished(rounds->sched, pass.request, &rounds->results[pass.id]);
 		KVS_ASSERT_CMP(rounds->results[pass.id].id, ==, pass.id);
 		KVS_ASSERT_CMP(rounds->results[pass.id].token_count, ==, pass.token_count);
 		check_sums(&rounds->results[pass.id]);
 		rounds->finished[pass.id]++;
 	}
-	sched_audit(rounds->sched);
+	mono_sched_audit(rounds->sched);
 }
 
 void rounds_step(struct rounds *rounds)
@@ -196,7 +198,7 @@ void rounds_answer(struct rounds *rounds, const struct op *op, uint64_t ok)
 			fact.reason = OP_REASON_MISS;
 	}
 	KVS_ASSERT(fact_check(&fact, op, NULL) == 0);
-	sched_fact(rounds->sched, &fact);
+	mono_sched_fact(rounds->sched, &fact);
 }
 
 void rounds_keep_puts(struct rounds *rounds)
@@ -243,18 +245,18 @@ const struct op *rounds_get(struct rounds *rounds, uint64_t id, uint32_t prompt,
 
 uint32_t rounds_device_room(const struct rounds *rounds)
 {
-	return stratum_room(&sched_coord(rounds->sched)->device);
+	return stratum_room(&mono_sched_coord(rounds->sched)->device);
 }
 
 uint32_t rounds_host_room(const struct rounds *rounds)
 {
-	return stratum_room(&sched_coord(rounds->sched)->host);
+	return stratum_room(&mono_sched_coord(rounds->sched)->host);
 }
 
 bool rounds_at_rest(const struct rounds *rounds)
 {
 	const struct coord_options *const all = &rounds->options.coord;
-	const struct sched_load           load = sched_load(rounds->sched);
+	const struct mono_sched_load      load = mono_sched_load(rounds->sched);
 
 	return load.requests == 0 && load.transfers == 0 && load.copies == 0 && load.backups == 0 &&
 	       load.putting == 0 && rounds_device_room(rounds) == all->device_blocks &&
@@ -284,7 +286,7 @@ static void fence_some(struct rounds *rounds, struct prng *prng)
 	for (; count > 0; count--) {
 		const uint64_t at = prng_below(prng, rounds->copy_count);
 
-		sched_copied(rounds->sched, rounds->copies[at]);
+		mono_sched_copied(rounds->sched, rounds->copies[at]);
 		rounds->copies[at] = rounds->copies[--rounds->copy_count];
 	}
 }
@@ -308,12 +310,12 @@ void rounds_traffic(struct rounds *rounds, struct prng *prng)
 	const uint32_t tokens_max = rounds->options.page_max * ROUNDS_PAGE;
 	uint32_t       prompt, token_count, slot;
 
-	if (sched_load(rounds->sched).requests < rounds->options.request_max) {
+	if (mono_sched_load(rounds->sched).requests < rounds->options.request_max) {
 		prompt = 10 + (uint32_t)prng_below(prng, 13);
 		token_count = 1 + (uint32_t)prng_below(prng, tokens_max);
 		slot = rounds_submit(rounds, prng_below(prng, ROUNDS_IDS), prompt, token_count);
 		if (prng_below(prng, 10) == 0)
-			sched_abort(rounds->sched, slot);
+			mono_sched_abort(rounds->sched, slot);
 	}
 	answer_some(rounds, prng);
 	rounds->now_ns += prng_below(prng, ROUNDS_DEADLINE / 2);
@@ -328,6 +330,6 @@ void rounds_end_traffic(struct rounds *rounds)
 	while (rounds->pending_count > 0)
 		rounds_answer(rounds, &rounds->pending[--rounds->pending_count], 0);
 	while (rounds->copy_count > 0)
-		sched_copied(rounds->sched, rounds->copies[--rounds->copy_count]);
+		mono_sched_copied(rounds->sched, rounds->copies[--rounds->copy_count]);
 	rounds_drain(rounds);
 }

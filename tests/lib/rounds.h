@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/prng.h"
-#include "sched/sched.h"
+#include "mono_sched/sched.h"
 
 #define ROUNDS_PAGE 4u    /* tokens */
 #define ROUNDS_PAGES 8u   /* of the longest prompt */
@@ -22,36 +22,37 @@
 #define ROUNDS_HOLD 1000u
 #define ROUNDS_CREDITS 8u
 #define ROUNDS_REQUESTS 4u
-#define ROUNDS_COPIES (SCHED_COPIES_A_REQUEST * ROUNDS_REQUESTS)
+#define ROUNDS_COPIES (MONO_SCHED_COPIES_A_REQUEST * ROUNDS_REQUESTS)
 
 struct rounds {
-	struct sched_options     options;
-	struct arena            *arena;
-	struct arena_part        host;
-	struct sched            *sched;
-	const struct sched_plan *plan; /* of the last round */
-	uint64_t                 now_ns;
-	uint64_t                 finished[ROUNDS_IDS]; /* times */
-	struct sched_result      results[ROUNDS_IDS];  /* of the last time */
-	struct op                pending[ROUNDS_CREDITS]; /* rounds_traffic: without a fact yet */
-	uint32_t                 pending_count;
-	uint32_t                 copies[ROUNDS_COPIES]; /* rounds_traffic: not fenced yet */
-	uint32_t                 copy_count;
+	struct mono_sched_options     options;
+	struct arena                 *arena;
+	struct arena_part             host;
+	struct mono_sched            *sched;
+	const struct mono_sched_plan *plan; /* of the last round */
+	uint64_t                      now_ns;
+	uint64_t                      finished[ROUNDS_IDS]; /* times */
+	struct mono_sched_result      results[ROUNDS_IDS];  /* of the last time */
+	struct op                     pending[ROUNDS_CREDITS]; /* rounds_traffic: without a fact yet */
+	uint32_t                      pending_count;
+	uint32_t                      copies[ROUNDS_COPIES]; /* rounds_traffic: not fenced yet */
+	uint32_t                      copy_count;
 };
 
 /*
  * ROUNDS_REQUESTS of at most ROUNDS_PAGES pages, or of the Device's if that is less; policies lru.
  */
-struct sched_options rounds_options(uint32_t device_blocks, uint32_t host_blocks, bool with_store);
+struct mono_sched_options rounds_options(uint32_t device_blocks, uint32_t host_blocks,
+					 bool with_store);
 
-void rounds_open(struct rounds *rounds, const struct sched_options *options);
+void rounds_open(struct rounds *rounds, const struct mono_sched_options *options);
 /* The same with rounds_options() as they come. */
 void rounds_start(struct rounds *rounds, uint32_t device_blocks, uint32_t host_blocks,
 		  bool with_store);
 void rounds_close(struct rounds *rounds);
 
-/* The outcome of a request for which the store was considered; TRANSFER_OUTCOME_COUNT for another. */
-enum transfer_outcome rounds_outcome(const struct rounds *rounds, uint64_t id);
+/* The outcome of a request for which the store was considered; MONO_TRANSFER_OUTCOME_COUNT for another. */
+enum mono_transfer_outcome rounds_outcome(const struct rounds *rounds, uint64_t id);
 
 /* The keys of a prompt's first pages. */
 void rounds_keys(const struct rounds *rounds, uint32_t prompt, uint32_t count,

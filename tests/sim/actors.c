@@ -32,9 +32,9 @@ static void notice(void *context, uint64_t op_id)
 		return;
 	}
 	NOTE("op %" PRIu64 " retired after all", op_id);
-	if (sched_notice(sim->sched, &retired) < 0)
+	if (mono_sched_notice(sim->sched, &retired) < 0)
 		FAIL("quarantine", "the scheduler does not hold op %" PRIu64, op_id);
-	if (sched_notice(sim->sched, &retired) != KVS_E_STALE)
+	if (mono_sched_notice(sim->sched, &retired) != KVS_E_STALE)
 		FAIL("quarantine", "op %" PRIu64 " retired twice", op_id);
 	sim->covers->notices++;
 	sim->doubts--;
@@ -101,7 +101,7 @@ static void finish(void *context, uint64_t number)
 /* When the job ends: now and then on the tick on which somebody stops waiting. */
 static uint64_t finish_delay(struct sim *sim)
 {
-	const uint64_t deadline = sched_wake_ns(sim->sched);
+	const uint64_t deadline = mono_sched_wake_ns(sim->sched);
 
 	if (deadline > sim->world.now && deadline - sim->world.now <= 100 &&
 	    fault_hits(sim, FAULT_DEADLINE_TICK))
@@ -178,11 +178,11 @@ static void fence(void *context, uint64_t argument)
 	const uint32_t    ticket = (uint32_t)(argument / 2);
 
 	if (argument % 2)
-		move(sim, sched_copy(sim->sched, ticket));
+		move(sim, mono_sched_copy(sim->sched, ticket));
 	NOTE("copy %u done", ticket);
 	sim->copying[ticket] = false;
 	sim->copy_count--;
-	sched_copied(sim->sched, ticket);
+	mono_sched_copied(sim->sched, ticket);
 }
 
 void actors_copy(struct sim *sim, uint32_t tier_ticket)
@@ -194,7 +194,7 @@ void actors_copy(struct sim *sim, uint32_t tier_ticket)
 	sim->copying[tier_ticket] = true;
 	sim->copy_count++;
 	if (!at_fence)
-		move(sim, sched_copy(sim->sched, tier_ticket));
+		move(sim, mono_sched_copy(sim->sched, tier_ticket));
 	world_after(&sim->world, sim_delay(sim, sim->work_ticks), fence,
 		    2 * (uint64_t)tier_ticket + at_fence);
 }

@@ -21,13 +21,13 @@ struct sim_op *ledger_find(struct sim *sim, uint64_t op_id)
 	return NULL;
 }
 
-const struct ticket *sim_ticket(const struct sim *sim, uint64_t op_id)
+const struct mono_ticket *sim_ticket(const struct sim *sim, uint64_t op_id)
 {
-	const struct transfer *const transfer = sched_transfer(sim->sched);
-	uint32_t                     i;
+	const struct mono_transfer *const transfer = mono_sched_transfer(sim->sched);
+	uint32_t                          i;
 
 	for (i = 0; i < transfer->limits.op_credits; i++) {
-		if (transfer->tickets[i].state != TICKET_FREE &&
+		if (transfer->tickets[i].state != MONO_TICKET_FREE &&
 		    transfer->tickets[i].op.op_id == op_id)
 			return &transfer->tickets[i];
 	}
@@ -36,9 +36,9 @@ const struct ticket *sim_ticket(const struct sim *sim, uint64_t op_id)
 
 struct sim_op *ledger_add(struct sim *sim, const struct op *op)
 {
-	struct sim_op *const       entry = ledger_find(sim, 0);
-	const struct ticket *const ticket = sim_ticket(sim, op->op_id);
-	uint32_t                   i;
+	struct sim_op *const            entry = ledger_find(sim, 0);
+	const struct mono_ticket *const ticket = sim_ticket(sim, op->op_id);
+	uint32_t                        i;
 
 	KVS_ASSERT(entry != NULL);
 	if (!ticket)
@@ -70,9 +70,9 @@ void check_block(struct sim *sim, const char *invariant, const void *block, uint
 
 void check_fact(struct sim *sim, const struct fact *fact)
 {
-	struct sim_op *const       op = ledger_find(sim, fact->op_id);
-	const struct ticket *const ticket = sim_ticket(sim, fact->op_id);
-	struct kvs_error           error;
+	struct sim_op *const            op = ledger_find(sim, fact->op_id);
+	const struct mono_ticket *const ticket = sim_ticket(sim, fact->op_id);
+	struct kvs_error                error;
 
 	if (!op || op->answered)
 		FAIL("one-done", "op %" PRIu64 " is answered twice", fact->op_id);
@@ -88,7 +88,7 @@ void check_fact(struct sim *sim, const struct fact *fact)
 /* Within the round of its fact, only an op's own publication puts its block under its page. */
 static bool published_by_op(const struct sim *sim, uint32_t block, uint32_t page)
 {
-	return stratum_find(&sched_coord(sim->sched)->host, &sim->oracle.key[page]) == block;
+	return stratum_find(&mono_sched_coord(sim->sched)->host, &sim->oracle.key[page]) == block;
 }
 
 /* The round has seen this fact.  What has retired is over; what nobody waited for is nowhere. */
@@ -108,21 +108,21 @@ static void settle(struct sim *sim, struct sim_op *op)
 
 static void check_wakes(struct sim *sim)
 {
-	const struct transfer *const transfer = sched_transfer(sim->sched);
-	const uint64_t               deadline = transfer->limits.deadline_ns;
-	uint32_t                     i;
+	const struct mono_transfer *const transfer = mono_sched_transfer(sim->sched);
+	const uint64_t                    deadline = transfer->limits.deadline_ns;
+	uint32_t                          i;
 
 	for (i = 0; i < transfer->out.wake_count; i++) {
-		const struct transfer_wake *const wake = &transfer->out.wakes[i];
-		const struct sim_request *const   request = &sim->requests[wake->request];
+		const struct mono_transfer_wake *const wake = &transfer->out.wakes[i];
+		const struct sim_request *const        request = &sim->requests[wake->request];
 
 		NOTE("request %" PRIu64 " wakes: %s", request->id,
-		     transfer_outcome_name(wake->outcome));
-		sim->covers->ready += wake->outcome == TRANSFER_READY;
-		sim->covers->deadlines += wake->outcome == TRANSFER_DEADLINE;
+		     mono_transfer_outcome_name(wake->outcome));
+		sim->covers->ready += wake->outcome == MONO_TRANSFER_READY;
+		sim->covers->deadlines += wake->outcome == MONO_TRANSFER_DEADLINE;
 		if (!request->live || request->aborting || request->running)
 			FAIL("never-late", "slot %u is woken, and does not wait", wake->request);
-		if (wake->outcome == TRANSFER_READY && deadline != UINT64_MAX &&
+		if (wake->outcome == MONO_TRANSFER_READY && deadline != UINT64_MAX &&
 		    sim->world.now - request->asked >= deadline) {
 			FAIL("never-late", "request %" PRIu64 " got its blocks on its deadline",
 			     request->id);
@@ -130,7 +130,7 @@ static void check_wakes(struct sim *sim)
 	}
 }
 
-void check_round(struct sim *sim, const struct sched_plan *plan)
+void check_round(struct sim *sim, const struct mono_sched_plan *plan)
 {
 	uint32_t i;
 
@@ -151,7 +151,7 @@ void check_round(struct sim *sim, const struct sched_plan *plan)
 	}
 	for (i = 0; i < sim->options.request_max; i++)
 		sim->requests[i].live &= !sim->requests[i].aborting;
-	if (sched_wake_ns(sim->sched) <= sim->world.now)
+	if (mono_sched_wake_ns(sim->sched) <= sim->world.now)
 		FAIL("no-wait", "a request waits past its deadline");
 }
 
@@ -160,13 +160,13 @@ void check_round(struct sim *sim, const struct sched_plan *plan)
 /* References of each Host block, counted from those who hold them. */
 static void check_host_pins(struct sim *sim)
 {
-	const struct transfer *const transfer = sched_transfer(sim->sched);
-	const struct stratum *const  host = &sched_coord(sim->sched)->host;
-	uint32_t                     refs[64] = { 0 };
-	uint32_t                     i, j;
+	const struct mono_transfer *const transfer = mono_sched_transfer(sim->sched);
+	const struct stratum *const       host = &mono_sched_coord(sim->sched)->host;
+	uint32_t                          refs[64] = { 0 };
+	uint32_t                          i, j;
 
 	/* D2H tickets begun since the last round are in no plan yet: nobody out here knows their blocks. */
-	if (sched_load(sim->sched).copies != sim->copy_count)
+	if (mono_sched_load(sim->sched).copies != sim->copy_count)
 		return;
 	KVS_ASSERT_CMP(sim->host.block_count, <=, ARRAY_COUNT(refs));
 	for (i = 0; i < transfer->limits.op_credits; i++) {
@@ -174,8 +174,8 @@ static void check_host_pins(struct sim *sim)
 			refs[transfer->tickets[i].blocks[j]]++;
 	}
 	for (i = 0; i < ARRAY_COUNT(sim->copying); i++) {
-		for (j = 0; sim->copying[i] && j < sched_copy(sim->sched, i)->pair_count; j++)
-			refs[sched_copy(sim->sched, i)->pairs[j].host_block]++;
+		for (j = 0; sim->copying[i] && j < mono_sched_copy(sim->sched, i)->pair_count; j++)
+			refs[mono_sched_copy(sim->sched, i)->pairs[j].host_block]++;
 	}
 	for (i = 0; i < sim->host.block_count; i++) {
 		const uint32_t expected = refs[i] + stratum_published(host, i);
@@ -190,12 +190,13 @@ static void check_host_pins(struct sim *sim)
 /* Until an op has surely retired, its blocks are its own. */
 static void check_open_ops(struct sim *sim)
 {
-	const struct stratum *const host = &sched_coord(sim->sched)->host;
+	const struct stratum *const host = &mono_sched_coord(sim->sched)->host;
 	uint32_t                    i, j;
 
 	for (i = 0; i < OPS_MAX; i++) {
-		const struct sim_op *const op = &sim->ops[i];
-		const struct ticket *const ticket = op->op_id ? sim_ticket(sim, op->op_id) : NULL;
+		const struct sim_op *const      op = &sim->ops[i];
+		const struct mono_ticket *const ticket =
+			op->op_id ? sim_ticket(sim, op->op_id) : NULL;
 
 		if (op->op_id == 0 || op->kind == OP_QUERY)
 			continue;
@@ -246,11 +247,11 @@ static void check_published(struct sim *sim, const struct stratum *stratum)
 
 static void check_queries(struct sim *sim)
 {
-	const struct transfer *const transfer = sched_transfer(sim->sched);
-	uint32_t                     i;
+	const struct mono_transfer *const transfer = mono_sched_transfer(sim->sched);
+	uint32_t                          i;
 
 	for (i = 0; i < transfer->limits.op_credits; i++) {
-		if (transfer->tickets[i].state == TICKET_QUERY &&
+		if (transfer->tickets[i].state == MONO_TICKET_QUERY &&
 		    transfer->tickets[i].block_count > 0) {
 			FAIL("pure-query", "op %" PRIu64 " holds blocks",
 			     transfer->tickets[i].op.op_id);
@@ -263,7 +264,7 @@ void check_step(struct sim *sim)
 	check_open_ops(sim);
 	check_queries(sim);
 	sim->world.invariant = "credits";
-	transfer_audit(sched_transfer(sim->sched));
+	mono_transfer_audit(mono_sched_transfer(sim->sched));
 	check_health(sim, &sim->health, &sim->exec);
 	check_health(sim, &sim->locker.health, &sim->locker.exec);
 	check_locks(sim);
@@ -271,10 +272,10 @@ void check_step(struct sim *sim)
 	exec_core_audit(&sim->exec);
 	exec_core_audit(&sim->locker.exec);
 	sim->world.invariant = "one-state";
-	sched_audit(sim->sched);
+	mono_sched_audit(sim->sched);
 	check_host_pins(sim);
-	check_published(sim, &sched_coord(sim->sched)->host);
-	check_published(sim, &sched_coord(sim->sched)->device);
+	check_published(sim, &mono_sched_coord(sim->sched)->host);
+	check_published(sim, &mono_sched_coord(sim->sched)->device);
 	sim->world.invariant = "assertion";
 }
 
@@ -282,8 +283,8 @@ void check_step(struct sim *sim)
 
 bool sim_at_rest(const struct sim *sim)
 {
-	const struct sched_load load = sched_load(sim->sched);
-	uint32_t                late = 0, i;
+	const struct mono_sched_load load = mono_sched_load(sim->sched);
+	uint32_t                     late = 0, i;
 
 	for (i = 0; i < OPS_MAX; i++)
 		late += sim->ops[i].op_id != 0 && (sim->ops[i].late > 0 || !sim->ops[i].silent);
@@ -294,9 +295,9 @@ bool sim_at_rest(const struct sim *sim)
 /* Only quarantine holds anything: credits, pins and slots are home. */
 void check_rest(struct sim *sim)
 {
-	const struct transfer *const transfer = sched_transfer(sim->sched);
-	const struct coord *const    coord = sched_coord(sim->sched);
-	uint32_t                     doubtful = 0, i;
+	const struct mono_transfer *const transfer = mono_sched_transfer(sim->sched);
+	const struct coord *const         coord = mono_sched_coord(sim->sched);
+	uint32_t                          doubtful = 0, i;
 
 	for (i = 0; i < OPS_MAX; i++)
 		doubtful += sim->ops[i].in_doubt ? sim->ops[i].page_count : 0;

@@ -31,7 +31,7 @@ void engine_submit(void *context, uint64_t unused)
 {
 	struct sim *const  sim = context;
 	struct sim_request request = { .live = true, .id = sim->next_request };
-	const uint32_t     before = sched_load(sim->sched).requests;
+	const uint32_t     before = mono_sched_load(sim->sched).requests;
 	int32_t            tokens[PAGES_MAX * PAGE_TOKENS];
 	uint32_t           slot = SLOT_NONE;
 
@@ -39,8 +39,9 @@ void engine_submit(void *context, uint64_t unused)
 	if (sim->faults.stopped)
 		return;
 	draw_prompt(sim, &request, tokens);
-	if (sched_submit(sim->sched, request.id, tokens, request.token_count, &slot, NULL) < 0) {
-		if (slot != SLOT_NONE || sched_load(sim->sched).requests != before)
+	if (mono_sched_submit(sim->sched, request.id, tokens, request.token_count, &slot,
+			      NULL) < 0) {
+		if (slot != SLOT_NONE || mono_sched_load(sim->sched).requests != before)
 			FAIL("one-done", "a refused request left a trace");
 		sim->covers->refused_requests++;
 	} else {
@@ -60,7 +61,7 @@ static void abort_one(struct sim *sim)
 	const uint32_t slot = (uint32_t)world_draw(&sim->world, sim->options.request_max) - 1;
 	struct sim_request *const request = &sim->requests[slot];
 
-	if (!request->live || !sched_abort(sim->sched, slot))
+	if (!request->live || !mono_sched_abort(sim->sched, slot))
 		return;
 	NOTE("request %" PRIu64 " is given up", request->id);
 	request->aborting = true;
@@ -70,25 +71,25 @@ static void abort_one(struct sim *sim)
 /* --- forward passes --------------------------------------------------------------------------- */
 
 static void count(struct sim *sim, const struct sim_request *request,
-		  const struct sched_result *result)
+		  const struct mono_sched_result *result)
 {
-	const uint32_t sum = result->pages[ORIGIN_DEVICE] + result->pages[ORIGIN_HOST] +
-			     result->pages[ORIGIN_STORE] + result->pages[ORIGIN_RECOMPUTED];
+	const uint32_t sum = result->pages[MONO_ORIGIN_DEVICE] + result->pages[MONO_ORIGIN_HOST] +
+			     result->pages[MONO_ORIGIN_STORE] + result->pages[MONO_ORIGIN_RECOMPUTED];
 
 	if (result->id != request->id || sum != request->page_count ||
 	    result->token_count != request->token_count)
 		FAIL("one-done", "the result of request %" PRIu64 " is another's", request->id);
-	sim->covers->restored_device += result->pages[ORIGIN_DEVICE];
-	sim->covers->restored_host += result->pages[ORIGIN_HOST];
-	sim->covers->restored_store += result->pages[ORIGIN_STORE];
-	sim->covers->recomputed += result->pages[ORIGIN_RECOMPUTED];
+	sim->covers->restored_device += result->pages[MONO_ORIGIN_DEVICE];
+	sim->covers->restored_host += result->pages[MONO_ORIGIN_HOST];
+	sim->covers->restored_store += result->pages[MONO_ORIGIN_STORE];
+	sim->covers->recomputed += result->pages[MONO_ORIGIN_RECOMPUTED];
 }
 
 static void forward_end(void *context, uint64_t slot)
 {
 	struct sim *const         sim = context;
 	struct sim_request *const request = &sim->requests[slot];
-	struct sched_result       result;
+	struct mono_sched_result  result;
 	uint32_t                  i;
 
 	for (i = 0; i < request->page_count; i++) {
@@ -96,12 +97,12 @@ static void forward_end(void *context, uint64_t slot)
 			    request->pages[i]);
 	}
 	NOTE("request %" PRIu64 " finished", request->id);
-	sched_finished(sim->sched, (uint32_t)slot, &result);
+	mono_sched_finished(sim->sched, (uint32_t)slot, &result);
 	count(sim, request, &result);
 	request->live = false;
 }
 
-static void forward(struct sim *sim, const struct sched_pass *pass)
+static void forward(struct sim *sim, const struct mono_sched_pass *pass)
 {
 	struct sim_request *const request = &sim->requests[pass->request];
 	uint32_t                  i;
@@ -137,12 +138,12 @@ static void collect_facts(struct sim *sim)
 	struct exec_pressure pressure;
 	struct fact          facts[OPS_MAX];
 	const uint32_t       count = exec_core_poll(&sim->exec, sim->world.now, facts,
-						    sched_fact_room(sim->sched), &pressure);
+						    mono_sched_fact_room(sim->sched), &pressure);
 	uint32_t             i;
 
 	for (i = 0; i < count; i++) {
 		check_fact(sim, &facts[i]);
-		sched_fact(sim->sched, &facts[i]);
+		mono_sched_fact(sim->sched, &facts[i]);
 	}
 }
 
@@ -176,20 +177,20 @@ static void dispatch(struct sim *sim, const struct op *op)
 	fact_refused(&refusal, op, exec_refusal_reason(rc));
 	check_fact(sim, &refusal);
 	KVS_ASSERT(entry->answered);
-	sched_fact(sim->sched, &refusal);
+	mono_sched_fact(sim->sched, &refusal);
 }
 
 void engine_round(void *context, uint64_t unused)
 {
-	struct sim *const        sim = context;
-	const struct sched_plan *plan;
-	uint32_t                 i;
+	struct sim *const             sim = context;
+	const struct mono_sched_plan *plan;
+	uint32_t                      i;
 
 	(void)unused;
 	if (fault_hits(sim, FAULT_ABORT))
 		abort_one(sim);
 	collect_facts(sim);
-	sched_next(sim->sched, sim->world.now, &plan);
+	mono_sched_next(sim->sched, sim->world.now, &plan);
 	check_round(sim, plan);
 	for (i = 0; i < plan->op_count; i++)
 		dispatch(sim, &plan->ops[i]);
@@ -198,7 +199,7 @@ void engine_round(void *context, uint64_t unused)
 	for (i = 0; i < plan->pass_count; i++)
 		forward(sim, &plan->passes[i]);
 	/* Quarantine ends all puts: candidates would wait for ever, so a stop lets them go. */
-	if (sim->faults.stopped && sched_quarantined(sim->sched))
-		sched_discard_backups(sim->sched);
+	if (sim->faults.stopped && mono_sched_quarantined(sim->sched))
+		mono_sched_discard_backups(sim->sched);
 	world_after(&sim->world, sim_delay(sim, sim->round_every), engine_round, 0);
 }

@@ -29,7 +29,7 @@ static void draw_options(struct sim *sim)
 	const uint32_t host_blocks = draw(sim, 2, 16);
 	const uint32_t keys_max = draw(sim, 1, page_max);
 
-	sim->options = (struct sched_options){
+	sim->options = (struct mono_sched_options){
 		.coord = { .device_blocks = page_max + draw(sim, 0, 6),
 			   .host_blocks = host_blocks,
 			   .device_policy = draw_policy(sim),
@@ -88,7 +88,7 @@ static void open_system(struct sim *sim)
 	sim->store.store.ops = &faulty_store_ops;
 	sim->store.sim = sim;
 	must(sim, exec_core_open(&sim->exec, &limits, &error), &error);
-	must(sim, sched_open(&sim->options, &sim->host, &sim->sched, &error), &error);
+	must(sim, mono_sched_open(&sim->options, &sim->host, &sim->sched, &error), &error);
 	locker_open(sim);
 }
 
@@ -113,7 +113,7 @@ void sim_open(struct sim *sim, uint64_t seed, uint64_t steps, bool loud, struct 
 
 void sim_close(struct sim *sim)
 {
-	sched_close(sim->sched);
+	mono_sched_close(sim->sched);
 	exec_core_close(&sim->exec);
 	locker_close(sim);
 	(void)sim->store.inner->ops->close(sim->store.inner);

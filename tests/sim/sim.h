@@ -24,7 +24,7 @@
 #include "exec/core.h"
 #include "faults.h"
 #include "oracle.h"
-#include "sched/sched.h"
+#include "mono_sched/sched.h"
 #include "world.h"
 
 #define SIM_STEPS 2000u /* events before the faults stop */
@@ -32,7 +32,7 @@
 #define SIM_REST_STEPS 2000u
 
 #define REQUESTS_MAX 6u
-#define COPIES_MAX (SCHED_COPIES_A_REQUEST * REQUESTS_MAX)
+#define COPIES_MAX (MONO_SCHED_COPIES_A_REQUEST * REQUESTS_MAX)
 #define OPS_MAX      64u
 #define WORKERS_MAX  3u /* a class */
 
@@ -135,30 +135,30 @@ struct sim_locker {
 };
 
 struct sim {
-	struct world         world;
-	struct faults        faults;
-	struct oracle        oracle;
-	struct covers       *covers;
-	struct sched_options options;
-	struct arena        *arena;
-	struct arena_part    host;
-	uint8_t             *device; /* Device blocks in a row */
-	struct faulty_store  store;
-	struct exec_core     exec;
-	struct sim_health    health;
-	struct sim_locker    locker;
-	struct sched        *sched;
-	struct sim_worker    workers[EXEC_CLASS_COUNT * WORKERS_MAX];
-	uint32_t             workers_each;
-	struct sim_op        ops[OPS_MAX];
-	struct sim_request   requests[REQUESTS_MAX];
-	uint64_t             next_request;
-	uint32_t             doubts;                    /* ops in_doubt */
-	bool                 copying[COPIES_MAX];       /* tier tickets between submission and fence */
-	uint32_t             copy_count;
-	uint64_t             round_every;               /* ticks between rounds, at most */
-	uint64_t             submit_every;
-	uint64_t             work_ticks;                /* of a job, at most, without faults */
+	struct world              world;
+	struct faults             faults;
+	struct oracle             oracle;
+	struct covers            *covers;
+	struct mono_sched_options options;
+	struct arena             *arena;
+	struct arena_part         host;
+	uint8_t                  *device; /* Device blocks in a row */
+	struct faulty_store       store;
+	struct exec_core          exec;
+	struct sim_health         health;
+	struct sim_locker         locker;
+	struct mono_sched        *sched;
+	struct sim_worker         workers[EXEC_CLASS_COUNT * WORKERS_MAX];
+	uint32_t                  workers_each;
+	struct sim_op             ops[OPS_MAX];
+	struct sim_request        requests[REQUESTS_MAX];
+	uint64_t                  next_request;
+	uint32_t                  doubts;                    /* ops in_doubt */
+	bool                      copying[COPIES_MAX];       /* tier tickets between submission and fence */
+	uint32_t                  copy_count;
+	uint64_t                  round_every;               /* ticks between rounds, at most */
+	uint64_t                  submit_every;
+	uint64_t                  work_ticks;                /* of a job, at most, without faults */
 };
 
 /* --- open.c ----------------------------------------------------------------------------------- */
@@ -204,7 +204,7 @@ struct sim_op *ledger_find(struct sim *sim, uint64_t op_id);
 /* The op is dispatched now. */
 struct sim_op *ledger_add(struct sim *sim, const struct op *op);
 /* The transfer room's ticket of an op in flight. */
-const struct ticket *sim_ticket(const struct sim *sim, uint64_t op_id);
+const struct mono_ticket *sim_ticket(const struct sim *sim, uint64_t op_id);
 
 /* An executor took an op: was_up says what it held the store for, before. */
 void watch_taken(struct sim *sim, struct sim_health *health, const struct exec_core *exec,
@@ -220,7 +220,7 @@ void check_locks_rest(struct sim *sim);
 /* A fact is delivered. */
 void check_fact(struct sim *sim, const struct fact *fact);
 /* A round was planned; facts of it are settled.  Before its ops are dispatched. */
-void check_round(struct sim *sim, const struct sched_plan *plan);
+void check_round(struct sim *sim, const struct mono_sched_plan *plan);
 /* Rows of the block must be the page's. */
 void check_block(struct sim *sim, const char *where, const void *block, uint32_t page);
 void check_step(struct sim *sim);

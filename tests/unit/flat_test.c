@@ -57,11 +57,11 @@ void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
 /* Whatever the policy does for a victim, a ghost or a chain, it does in the tables of its open. */
 static void run_flat(bool with_store, const char *policy)
 {
-	struct sched_options options = rounds_options(9, 12, with_store);
-	uint64_t             at_open, finished = 0;
-	struct rounds        rounds;
-	struct prng          prng;
-	uint32_t             i;
+	struct mono_sched_options options = rounds_options(9, 12, with_store);
+	uint64_t                  at_open, finished = 0;
+	struct rounds             rounds;
+	struct prng               prng;
+	uint32_t                  i;
 
 	prng_seed(&prng, 3);
 	options.coord.device_policy = policy;
@@ -77,7 +77,7 @@ static void run_flat(bool with_store, const char *policy)
 	for (i = 0; i < ROUNDS_IDS; i++)
 		finished += rounds.finished[i];
 	assert_true(finished > 1000);
-	assert_true(sched_coord(rounds.sched)->host.evicted > 0);
+	assert_true(mono_sched_coord(rounds.sched)->host.evicted > 0);
 	rounds_end_traffic(&rounds);
 	assert_true(rounds_at_rest(&rounds));
 	rounds_close(&rounds);

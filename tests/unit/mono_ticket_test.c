@@ -10,34 +10,34 @@
 #include <cmocka.h>
 
 #include "death.h"
-#include "transfer/parts.h"
-#include "transfer_rig.h"
+#include "mono_transfer/parts.h"
+#include "mono_transfer_rig.h"
 
 #define TEXT_BYTES 4096u
 
 struct attempt {
-	struct rig        rig;
-	enum ticket_state from;
-	enum ticket_event on;
+	struct rig             rig;
+	enum mono_ticket_state from;
+	enum mono_ticket_event on;
 };
 
 static void step(void *arg)
 {
-	struct attempt *const attempt = arg;
-	struct ticket *const  ticket = transfer_ticket(&attempt->rig.transfer);
+	struct attempt *const     attempt = arg;
+	struct mono_ticket *const ticket = mono_transfer_ticket(&attempt->rig.transfer);
 
 	ticket->state = attempt->from;
-	ticket_step(&attempt->rig.transfer, ticket, attempt->on, NULL);
+	mono_ticket_step(&attempt->rig.transfer, ticket, attempt->on, NULL);
 }
 
 /* Whether the printed table has an edge from this state on this event. */
-static bool is_printed(const char *table, enum ticket_state from, enum ticket_event on)
+static bool is_printed(const char *table, enum mono_ticket_state from, enum mono_ticket_event on)
 {
 	char        line[128], want_from[32], want_on[32];
 	const char *at = table;
 
-	snprintf(want_from, sizeof(want_from), "%s -> ", ticket_state_name(from));
-	snprintf(want_on, sizeof(want_on), " on %s", ticket_event_name(on));
+	snprintf(want_from, sizeof(want_from), "%s -> ", mono_ticket_state_name(from));
+	snprintf(want_on, sizeof(want_on), " on %s", mono_ticket_event_name(on));
 	while (sscanf(at, "%127[^\n]", line) == 1) {
 		const size_t length = strlen(line);
 
@@ -58,11 +58,11 @@ static void every_missing_edge_panics_and_says_which(void **state)
 
 	(void)state;
 	rig_open(&attempt.rig, &rig_limits, 4);
-	ticket_edges_print(table, sizeof(table));
-	for (from = 0; from < TICKET_STATE_COUNT; from++) {
-		for (on = 0; on < TICKET_EVENT_COUNT; on++) {
-			attempt.from = (enum ticket_state)from;
-			attempt.on = (enum ticket_event)on;
+	mono_ticket_edges_print(table, sizeof(table));
+	for (from = 0; from < MONO_TICKET_STATE_COUNT; from++) {
+		for (on = 0; on < MONO_TICKET_EVENT_COUNT; on++) {
+			attempt.from = (enum mono_ticket_state)from;
+			attempt.on = (enum mono_ticket_event)on;
 			if (is_printed(table, attempt.from, attempt.on)) {
 				present++;
 				continue;
@@ -70,11 +70,12 @@ static void every_missing_edge_panics_and_says_which(void **state)
 			missing++;
 			assert_true(death_panics(step, &attempt, said, sizeof(said)));
 			snprintf(want, sizeof(want), "no edge from %s on %s",
-				 ticket_state_name(attempt.from), ticket_event_name(attempt.on));
+				 mono_ticket_state_name(attempt.from),
+				 mono_ticket_event_name(attempt.on));
 			assert_non_null(strstr(said, want));
 		}
 	}
-	assert_int_equal(missing + present, TICKET_STATE_COUNT * TICKET_EVENT_COUNT);
+	assert_int_equal(missing + present, MONO_TICKET_STATE_COUNT * MONO_TICKET_EVENT_COUNT);
 	assert_int_equal(present, 15);
 	rig_close(&attempt.rig);
 }
@@ -86,12 +87,13 @@ static void only_a_notice_leads_out_of_quarantine(void **state)
 	int  on;
 
 	(void)state;
-	ticket_edges_print(table, sizeof(table));
+	mono_ticket_edges_print(table, sizeof(table));
 	assert_non_null(strstr(table, "QUARANTINE -> FREE on NOTICE\n"));
 	assert_non_null(strstr(table, "QUARANTINE -> QUARANTINE on DETACH\n"));
-	for (on = 0; on < TICKET_EVENT_COUNT; on++) {
-		assert_int_equal(is_printed(table, TICKET_QUARANTINE, (enum ticket_event)on),
-				 on == TICKET_ON_NOTICE || on == TICKET_ON_DETACH);
+	for (on = 0; on < MONO_TICKET_EVENT_COUNT; on++) {
+		assert_int_equal(is_printed(table, MONO_TICKET_QUARANTINE,
+					    (enum mono_ticket_event)on),
+				 on == MONO_TICKET_ON_NOTICE || on == MONO_TICKET_ON_DETACH);
 	}
 }
 
@@ -116,7 +118,7 @@ static void the_document_shows_the_table_as_it_is(void **state)
 	char             *begin, *end;
 
 	(void)state;
-	ticket_edges_print(table, sizeof(table));
+	mono_ticket_edges_print(table, sizeof(table));
 	read_document(document, sizeof(document));
 	begin = strstr(document, fence);
 	assert_non_null(begin);
@@ -132,9 +134,9 @@ static void a_short_buffer_gets_the_beginning(void **state)
 	char table[TEXT_BYTES], start[40];
 
 	(void)state;
-	ticket_edges_print(table, sizeof(table));
+	mono_ticket_edges_print(table, sizeof(table));
 	memset(start, 'x', sizeof(start));
-	ticket_edges_print(start, sizeof(start) - 1);
+	mono_ticket_edges_print(start, sizeof(start) - 1);
 	assert_int_equal(strlen(start), sizeof(start) - 2);
 	assert_int_equal(start[sizeof(start) - 1], 'x');
 	assert_memory_equal(start, table, sizeof(start) - 2);

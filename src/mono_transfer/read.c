@@ -6,10 +6,10 @@
  * A hit is only ever established by publishing: the store's answer to a QUERY is a hint that buys
  * destinations.
  */
-#include "transfer/parts.h"
+#include "mono_transfer/parts.h"
 
-static bool refuse(struct transfer *transfer, enum transfer_outcome reason,
-		   enum transfer_outcome *ret_reason)
+static bool refuse(struct mono_transfer *transfer, enum mono_transfer_outcome reason,
+		   enum mono_transfer_outcome *ret_reason)
 {
 	transfer->outcomes[reason]++;
 	*ret_reason = reason;
@@ -17,28 +17,28 @@ static bool refuse(struct transfer *transfer, enum transfer_outcome reason,
 }
 
 /* Why an op failed, as the request's outcome. */
-static enum transfer_outcome outcome_of(const struct fact *fact)
+static enum mono_transfer_outcome outcome_of(const struct fact *fact)
 {
 	switch (fact->reason) {
 	case OP_REASON_NONE:
 	case OP_REASON_MISS:
-		return TRANSFER_MISS;
+		return MONO_TRANSFER_MISS;
 	case OP_REASON_CORRUPT:
-		return TRANSFER_CORRUPT;
+		return MONO_TRANSFER_CORRUPT;
 	case OP_REASON_QUARANTINE:
-		return TRANSFER_QUARANTINE;
+		return MONO_TRANSFER_QUARANTINE;
 	case OP_REASON_HEALTH:
-		return TRANSFER_COOLDOWN;
+		return MONO_TRANSFER_COOLDOWN;
 	case OP_REASON_QUEUE:
 	case OP_REASON_CLOSED:
-		return TRANSFER_REFUSED;
+		return MONO_TRANSFER_REFUSED;
 	case OP_REASON_CANCELLED:
 	case OP_REASON_NO_SPACE:
 	case OP_REASON_BACKEND:
 	case OP_REASON_COUNT:
 		break;
 	}
-	return TRANSFER_BACKEND;
+	return MONO_TRANSFER_BACKEND;
 }
 
 /*
@@ -46,7 +46,7 @@ static enum transfer_outcome outcome_of(const struct fact *fact)
  * the Device's prefix, where only the Host can supply: a copy further up on the Device does not
  * help.
  */
-static uint32_t collect_missing(struct transfer *transfer, const struct kvs_key *keys,
+static uint32_t collect_missing(struct mono_transfer *transfer, const struct kvs_key *keys,
 				uint32_t key_count, struct kvs_key *ret_missing)
 {
 	uint32_t count = 0;
@@ -59,23 +59,24 @@ static uint32_t collect_missing(struct transfer *transfer, const struct kvs_key 
 	return count;
 }
 
-bool transfer_read(struct transfer *transfer, uint32_t request, const struct kvs_key *keys,
-		   uint32_t key_count, uint64_t *ret_lease_id, enum transfer_outcome *ret_reason)
+bool mono_transfer_read(struct mono_transfer *transfer, uint32_t request,
+			const struct kvs_key *keys, uint32_t key_count,
+			uint64_t *ret_lease_id, enum mono_transfer_outcome *ret_reason)
 {
-	struct ticket *ticket;
+	struct mono_ticket *ticket;
 
 	KVS_ASSERT_CMP(key_count, >, 0);
 	if (transfer->quarantined > 0)
-		return refuse(transfer, TRANSFER_QUARANTINE, ret_reason);
+		return refuse(transfer, MONO_TRANSFER_QUARANTINE, ret_reason);
 	if (transfer->host_refs >= transfer->limits.host_credits)
-		return refuse(transfer, TRANSFER_CREDITS, ret_reason);
-	ticket = transfer_ticket(transfer);
+		return refuse(transfer, MONO_TRANSFER_CREDITS, ret_reason);
+	ticket = mono_transfer_ticket(transfer);
 	if (!ticket)
-		return refuse(transfer, TRANSFER_CREDITS, ret_reason);
+		return refuse(transfer, MONO_TRANSFER_CREDITS, ret_reason);
 
 	ticket->request = request;
 	ticket->lease_id = ticket->op.op_id;
-	ticket->deadline_ns = transfer_until(transfer, transfer->limits.deadline_ns);
+	ticket->deadline_ns = mono_transfer_until(transfer, transfer->limits.deadline_ns);
 	ticket->op.kind = OP_QUERY;
 	ticket->op.spans = NULL;
 	ticket->op.key_count = collect_missing(transfer, keys, key_count, ticket->keys);
@@ -83,18 +84,18 @@ bool transfer_read(struct transfer *transfer, uint32_t request, const struct kvs
 	KVS_ASSERT_CMP(ticket->op.key_count, >, 0);
 	op_own_all(&ticket->op);
 	*ret_lease_id = ticket->lease_id;
-	ticket_step(transfer, ticket, TICKET_ON_START_READ, NULL);
+	mono_ticket_step(transfer, ticket, MONO_TICKET_ON_START_READ, NULL);
 	return true;
 }
 
 /* Keep the found prefix, less what was published since, and give each key a private destination. */
-static bool reserve(struct transfer *transfer, struct ticket *ticket, uint32_t found,
-		    enum transfer_outcome *ret_reason)
+static bool reserve(struct mono_transfer *transfer, struct mono_ticket *ticket, uint32_t found,
+		    enum mono_transfer_outcome *ret_reason)
 {
-	struct stratum *const host = &transfer->coord->host;
-	enum transfer_outcome short_of = TRANSFER_MISS;
-	uint32_t              count = 0;
-	uint32_t              i;
+	struct stratum *const      host = &transfer->coord->host;
+	enum mono_transfer_outcome short_of = MONO_TRANSFER_MISS;
+	uint32_t                   count = 0;
+	uint32_t                   i;
 
 	for (i = 0; i < found; i++) {
 		uint32_t block;
@@ -102,12 +103,12 @@ static bool reserve(struct transfer *transfer, struct ticket *ticket, uint32_t f
 		if (stratum_find(host, &ticket->keys[i]) != SLOT_NONE)
 			continue;
 		if (transfer->host_refs + count >= transfer->limits.host_credits) {
-			short_of = TRANSFER_CREDITS;
+			short_of = MONO_TRANSFER_CREDITS;
 			break;
 		}
 		block = stratum_acquire(host);
 		if (block == SLOT_NONE) {
-			short_of = TRANSFER_HOST_ROOM;
+			short_of = MONO_TRANSFER_HOST_ROOM;
 			break;
 		}
 		ticket->keys[count] = ticket->keys[i];
@@ -122,24 +123,25 @@ static bool reserve(struct transfer *transfer, struct ticket *ticket, uint32_t f
 }
 
 /* Destinations for what a QUERY found; why not, when there are none. */
-static bool destine(struct transfer *transfer, struct ticket *ticket, const struct fact *fact,
-		    enum transfer_outcome *ret_reason)
+static bool destine(struct mono_transfer *transfer, struct mono_ticket *ticket,
+		    const struct fact *fact, enum mono_transfer_outcome *ret_reason)
 {
 	const uint32_t found = (uint32_t)bits_prefix(fact->ok.words, fact->key_count);
 
 	if (found > 0 && transfer->quarantined == 0)
 		return reserve(transfer, ticket, found, ret_reason);
-	*ret_reason = found > 0 ? TRANSFER_QUARANTINE : outcome_of(fact);
+	*ret_reason = found > 0 ? MONO_TRANSFER_QUARANTINE : outcome_of(fact);
 	return false;
 }
 
-void transfer_found(struct transfer *transfer, struct ticket *ticket, const struct fact *fact)
+void mono_transfer_found(struct mono_transfer *transfer, struct mono_ticket *ticket,
+			 const struct fact *fact)
 {
-	enum transfer_outcome reason;
+	enum mono_transfer_outcome reason;
 
 	if (!destine(transfer, ticket, fact, &reason)) {
-		transfer_wake_up(transfer, ticket, reason);
-		ticket_step(transfer, ticket, TICKET_ON_MISS, fact);
+		mono_transfer_wake_up(transfer, ticket, reason);
+		mono_ticket_step(transfer, ticket, MONO_TICKET_ON_MISS, fact);
 		return;
 	}
 	ticket->op = (struct op){ .op_id = transfer->next_op_id++,
@@ -148,14 +150,15 @@ void transfer_found(struct transfer *transfer, struct ticket *ticket, const stru
 				  .keys = ticket->keys,
 				  .spans = ticket->spans };
 	op_own_all(&ticket->op);
-	ticket_step(transfer, ticket, TICKET_ON_HIT, fact);
+	mono_ticket_step(transfer, ticket, MONO_TICKET_ON_HIT, fact);
 }
 
 /*
  * Whole rows become Host entries, held for the request until its admission or the end of the hold;
  * the others give their blocks back.  All of them have retired.
  */
-void transfer_publish(struct transfer *transfer, struct ticket *ticket, const struct fact *fact)
+void mono_transfer_publish(struct mono_transfer *transfer, struct mono_ticket *ticket,
+			   const struct fact *fact)
 {
 	struct stratum *const host = &transfer->coord->host;
 	uint32_t              kept = 0;
@@ -175,6 +178,6 @@ void transfer_publish(struct transfer *transfer, struct ticket *ticket, const st
 	}
 	transfer->host_refs -= ticket->block_count - kept;
 	ticket->block_count = kept;
-	ticket->deadline_ns = transfer_until(transfer, transfer->limits.hold_ns);
-	transfer_wake_up(transfer, ticket, kept > 0 ? TRANSFER_READY : outcome_of(fact));
+	ticket->deadline_ns = mono_transfer_until(transfer, transfer->limits.hold_ns);
+	mono_transfer_wake_up(transfer, ticket, kept > 0 ? MONO_TRANSFER_READY : outcome_of(fact));
 }

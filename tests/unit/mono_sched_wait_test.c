@@ -28,7 +28,7 @@ static void A3_12_a_late_query_answer_starts_nothing(void **state)
 	rounds_submit(&rounds, 1, 10, TOKENS);
 	rounds_next(&rounds);
 	query = *rounds_op(&rounds, OP_QUERY);
-	assert_int_equal(sched_wake_ns(rounds.sched), 1000 + ROUNDS_DEADLINE);
+	assert_int_equal(mono_sched_wake_ns(rounds.sched), 1000 + ROUNDS_DEADLINE);
 	rounds.now_ns = 1000 + ROUNDS_DEADLINE - 1;
 	rounds_next(&rounds);
 	assert_int_equal(rounds.plan->op_count + rounds.plan->pass_count, 0);
@@ -39,9 +39,9 @@ static void A3_12_a_late_query_answer_starts_nothing(void **state)
 	assert_null(rounds_op(&rounds, OP_GET));
 	assert_int_equal(rounds_op(&rounds, OP_CANCEL)->op_id, query.op_id);
 	assert_int_equal(rounds.plan->pass_count, 1);
-	assert_int_equal(sched_wake_ns(rounds.sched), UINT64_MAX);
+	assert_int_equal(mono_sched_wake_ns(rounds.sched), UINT64_MAX);
 	rounds_finish(&rounds);
-	assert_int_equal(rounds_outcome(&rounds, 1), TRANSFER_DEADLINE);
+	assert_int_equal(rounds_outcome(&rounds, 1), MONO_TRANSFER_DEADLINE);
 	assert_int_equal(rounds.results[1].wait_ns, ROUNDS_DEADLINE);
 	rounds_drain(&rounds);
 	assert_true(rounds_at_rest(&rounds));
@@ -51,8 +51,8 @@ static void A3_12_a_late_query_answer_starts_nothing(void **state)
 /* It must not wrap into the past: the caller would never sleep. */
 static void a_deadline_past_the_end_of_the_clock_never_comes(void **state)
 {
-	struct sched_options options = rounds_options(8, 8, true);
-	struct rounds        rounds;
+	struct mono_sched_options options = rounds_options(8, 8, true);
+	struct rounds             rounds;
 
 	(void)state;
 	options.transfer.deadline_ns = UINT64_MAX - 1;
@@ -61,7 +61,7 @@ static void a_deadline_past_the_end_of_the_clock_never_comes(void **state)
 	rounds_submit(&rounds, 1, 10, TOKENS);
 	rounds_next(&rounds);
 	assert_non_null(rounds_op(&rounds, OP_QUERY));
-	assert_int_equal(sched_wake_ns(rounds.sched), UINT64_MAX);
+	assert_int_equal(mono_sched_wake_ns(rounds.sched), UINT64_MAX);
 	rounds_answer(&rounds, rounds_op(&rounds, OP_QUERY), 0);
 	rounds_drain(&rounds);
 	rounds_close(&rounds);
@@ -87,7 +87,7 @@ static void A3_12_a_late_get_never_publishes_and_keeps_its_blocks(void **state)
 	assert_int_equal(rounds.plan->pass_count, 1);
 	assert_int_equal(rounds.plan->passes[0].hit_pages, 0);
 	assert_int_equal(rounds_host_room(&rounds), 5);
-	assert_int_equal(sched_transfer(rounds.sched)->host_refs, 3);
+	assert_int_equal(mono_sched_transfer(rounds.sched)->host_refs, 3);
 
 	rounds.now_ns += 1000000;
 	rounds_next(&rounds);
@@ -96,7 +96,7 @@ static void A3_12_a_late_get_never_publishes_and_keeps_its_blocks(void **state)
 	rounds_next(&rounds);
 	assert_int_equal(rounds_host_room(&rounds), 8);
 	assert_int_equal(rounds_held(&rounds, 10).host_end, 0);
-	assert_int_equal(pool_unbound(sched_coord(rounds.sched)->host.pool), 8);
+	assert_int_equal(pool_unbound(mono_sched_coord(rounds.sched)->host.pool), 8);
 	rounds_close(&rounds);
 }
 
@@ -113,21 +113,21 @@ static void A3_12_a_get_that_ends_on_the_tick_of_its_deadline_is_late(void **sta
 	assert_int_equal(rounds_held(&rounds, 10).host_end, 0);
 	assert_int_equal(rounds_host_room(&rounds), 8);
 	rounds_finish(&rounds);
-	assert_int_equal(rounds_outcome(&rounds, 1), TRANSFER_DEADLINE);
+	assert_int_equal(rounds_outcome(&rounds, 1), MONO_TRANSFER_DEADLINE);
 	rounds_close(&rounds);
 }
 
 static void without_a_deadline_a_request_waits_for_its_fact(void **state)
 {
-	struct sched_options options = rounds_options(8, 8, true);
-	struct rounds        rounds;
+	struct mono_sched_options options = rounds_options(8, 8, true);
+	struct rounds             rounds;
 
 	(void)state;
 	options.transfer.deadline_ns = UINT64_MAX;
 	rounds_open(&rounds, &options);
 	rounds_get(&rounds, 1, 10, TOKENS, 7);
 	rounds_answer(&rounds, rounds_op(&rounds, OP_GET), UINT64_MAX);
-	assert_int_equal(sched_wake_ns(rounds.sched), UINT64_MAX);
+	assert_int_equal(mono_sched_wake_ns(rounds.sched), UINT64_MAX);
 	rounds.now_ns = UINT64_MAX / 2;
 	rounds_next(&rounds);
 	assert_int_equal(rounds.plan->copy_count, 1);
@@ -137,8 +137,8 @@ static void without_a_deadline_a_request_waits_for_its_fact(void **state)
 /* The Device is busy until the hold expires: the request goes on with what the Host still has. */
 static void the_store_is_considered_once_even_when_a_hold_expires(void **state)
 {
-	struct sched_pass busy;
-	struct rounds    rounds;
+	struct mono_sched_pass busy;
+	struct rounds          rounds;
 
 	(void)state;
 	rounds_start(&rounds, 4, 8, true);
@@ -157,10 +157,10 @@ static void the_store_is_considered_once_even_when_a_hold_expires(void **state)
 	rounds.now_ns = ROUNDS_HOLD;
 	rounds_next(&rounds);
 	assert_int_equal(rounds_host_room(&rounds), 8);
-	assert_int_equal(sched_transfer(rounds.sched)->expired_holds, 1);
+	assert_int_equal(mono_sched_transfer(rounds.sched)->expired_holds, 1);
 	assert_int_equal(rounds.plan->op_count, 0);
 
-	sched_finished(rounds.sched, busy.request, &rounds.results[2]);
+	mono_sched_finished(rounds.sched, busy.request, &rounds.results[2]);
 	rounds_step(&rounds);
 	rounds_step(&rounds);
 	assert_null(rounds_op(&rounds, OP_QUERY));
@@ -168,7 +168,7 @@ static void the_store_is_considered_once_even_when_a_hold_expires(void **state)
 	rounds_keep_puts(&rounds);
 	rounds_drain(&rounds);
 	assert_int_equal(rounds.finished[1], 1);
-	assert_int_equal(rounds.results[1].pages[ORIGIN_HOST], 3);
+	assert_int_equal(rounds.results[1].pages[MONO_ORIGIN_HOST], 3);
 	assert_true(rounds_at_rest(&rounds));
 	rounds_close(&rounds);
 }
@@ -186,12 +186,12 @@ static void an_abort_while_prefetching_cancels_and_waits_for_the_fact(void **sta
 	rounds_answer(&rounds, rounds_op(&rounds, OP_QUERY), 7);
 	rounds_next(&rounds);
 	get = *rounds_op(&rounds, OP_GET);
-	assert_true(sched_abort(rounds.sched, slot));
+	assert_true(mono_sched_abort(rounds.sched, slot));
 	rounds_next(&rounds);
 	assert_int_equal(rounds.plan->op_count, 1);
 	assert_int_equal(rounds_op(&rounds, OP_CANCEL)->op_id, get.op_id);
-	assert_int_equal(sched_load(rounds.sched).requests, 0);
-	assert_int_equal(sched_load(rounds.sched).transfers, 1);
+	assert_int_equal(mono_sched_load(rounds.sched).requests, 0);
+	assert_int_equal(mono_sched_load(rounds.sched).transfers, 1);
 	assert_int_equal(rounds_host_room(&rounds), 5);
 	/* A new request has the slot; the old one's fact is no news to it. */
 	assert_int_equal(rounds_submit(&rounds, 2, 20, TOKENS), slot);
@@ -215,7 +215,7 @@ static void an_abort_beats_the_fact_of_the_same_round(void **state)
 	(void)state;
 	rounds_start(&rounds, 8, 8, true);
 	rounds_answer(&rounds, rounds_get(&rounds, 1, 10, TOKENS, 7), UINT64_MAX);
-	assert_true(sched_abort(rounds.sched, 0));
+	assert_true(mono_sched_abort(rounds.sched, 0));
 	rounds_next(&rounds);
 	assert_int_equal(rounds_held(&rounds, 10).host_end, 0);
 	assert_true(rounds_at_rest(&rounds));
@@ -225,8 +225,8 @@ static void an_abort_beats_the_fact_of_the_same_round(void **state)
 /* SUBMITTED for the second time, with a hold, while the Device is full. */
 static void an_abort_while_submitted_drops_the_hold(void **state)
 {
-	struct sched_pass busy;
-	struct rounds    rounds;
+	struct mono_sched_pass busy;
+	struct rounds          rounds;
 
 	(void)state;
 	rounds_start(&rounds, 4, 8, true);
@@ -237,12 +237,12 @@ static void an_abort_while_submitted_drops_the_hold(void **state)
 	rounds_next(&rounds);
 	assert_int_equal(rounds.plan->copy_count, 0);
 	assert_int_equal(rounds_host_room(&rounds), 5);
-	assert_true(sched_abort(rounds.sched, 1));
+	assert_true(mono_sched_abort(rounds.sched, 1));
 	rounds_next(&rounds);
 	assert_int_equal(rounds.plan->op_count, 0);
 	assert_int_equal(rounds_host_room(&rounds), 8);
 	assert_int_equal(rounds_held(&rounds, 10).host_end, 3);
-	sched_finished(rounds.sched, busy.request, &rounds.results[2]);
+	mono_sched_finished(rounds.sched, busy.request, &rounds.results[2]);
 	rounds_drain(&rounds);
 	assert_int_equal(rounds.finished[1], 0);
 	assert_true(rounds_at_rest(&rounds));
@@ -260,20 +260,20 @@ static void an_unretired_get_keeps_its_blocks_until_a_notice(void **state)
 	fact_init(&fact, rounds_get(&rounds, 1, 10, TOKENS, 7));
 	notice.op_id = fact.op_id;
 	bits_fill(fact.ok.words, 3);
-	sched_fact(rounds.sched, &fact);
+	mono_sched_fact(rounds.sched, &fact);
 	rounds_step(&rounds);
-	assert_int_equal(rounds_outcome(&rounds, 1), TRANSFER_QUARANTINE);
-	assert_int_equal(rounds.results[1].pages[ORIGIN_RECOMPUTED], 4);
-	assert_true(sched_quarantined(rounds.sched));
+	assert_int_equal(rounds_outcome(&rounds, 1), MONO_TRANSFER_QUARANTINE);
+	assert_int_equal(rounds.results[1].pages[MONO_ORIGIN_RECOMPUTED], 4);
+	assert_true(mono_sched_quarantined(rounds.sched));
 	rounds_drain(&rounds);
 	assert_int_equal(rounds_host_room(&rounds), 5);
 	rounds_submit(&rounds, 2, 20, TOKENS);
 	rounds_step(&rounds);
 	assert_int_equal(rounds.plan->op_count, 0);
-	assert_int_equal(rounds_outcome(&rounds, 2), TRANSFER_QUARANTINE);
-	assert_int_equal(sched_notice(rounds.sched, &notice), 0);
-	assert_int_equal(sched_notice(rounds.sched, &notice), KVS_E_STALE);
-	assert_false(sched_quarantined(rounds.sched));
+	assert_int_equal(rounds_outcome(&rounds, 2), MONO_TRANSFER_QUARANTINE);
+	assert_int_equal(mono_sched_notice(rounds.sched, &notice), 0);
+	assert_int_equal(mono_sched_notice(rounds.sched, &notice), KVS_E_STALE);
+	assert_false(mono_sched_quarantined(rounds.sched));
 	rounds_drain(&rounds);
 	assert_true(rounds_at_rest(&rounds));
 	rounds_close(&rounds);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The round: deadlines, completions, backups; and what tickets share.  See transfer.h. */
-#include "transfer/parts.h"
+#include "mono_transfer/parts.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #define OPS_A_TICKET 3u
 
-static int check_limits(const struct transfer_limits *limits, struct kvs_error *err)
+static int check_limits(const struct mono_transfer_limits *limits, struct kvs_error *err)
 {
 	if (limits->op_credits == 0)
 		return err_set(err, KVS_E_INVALID, "op_credits: 0 admits nothing; use at least 1");
@@ -30,16 +30,16 @@ static int check_limits(const struct transfer_limits *limits, struct kvs_error *
 	return 0;
 }
 
-static int open_tickets(struct transfer *transfer)
+static int open_tickets(struct mono_transfer *transfer)
 {
-	const struct transfer_limits *const limits = &transfer->limits;
-	uint32_t                            i;
+	const struct mono_transfer_limits *const limits = &transfer->limits;
+	uint32_t                                 i;
 
 	transfer->tickets = calloc(limits->op_credits, sizeof(*transfer->tickets));
 	if (!transfer->tickets)
 		return -ENOMEM;
 	for (i = 0; i < limits->op_credits; i++) {
-		struct ticket *const ticket = &transfer->tickets[i];
+		struct mono_ticket *const ticket = &transfer->tickets[i];
 
 		ticket->keys = calloc(limits->keys_max, sizeof(*ticket->keys));
 		ticket->spans = calloc(limits->keys_max, sizeof(*ticket->spans));
@@ -50,12 +50,12 @@ static int open_tickets(struct transfer *transfer)
 	return slots_open(&transfer->slots, limits->op_credits);
 }
 
-int transfer_open(struct transfer *transfer, const struct transfer_limits *limits,
-		  struct coord *coord, const struct arena_part *part, struct kvs_error *err)
+int mono_transfer_open(struct mono_transfer *transfer, const struct mono_transfer_limits *limits,
+		       struct coord *coord, const struct arena_part *part, struct kvs_error *err)
 {
 	const int rc = check_limits(limits, err);
 
-	*transfer = (struct transfer){
+	*transfer = (struct mono_transfer){
 		.limits = *limits, .coord = coord, .part = part, .next_op_id = 1
 	};
 	if (rc < 0)
@@ -73,13 +73,13 @@ int transfer_open(struct transfer *transfer, const struct transfer_limits *limit
 	if (!transfer->out.ops || !transfer->out.wakes || !transfer->putting || !transfer->fetched_by ||
 	    open_tickets(transfer) < 0 ||
 	    ring_open(&transfer->backups, limits->backup_queue, sizeof(struct kvs_key)) < 0) {
-		transfer_close(transfer);
+		mono_transfer_close(transfer);
 		return err_set(err, -ENOMEM, "no memory for %u tickets", limits->op_credits);
 	}
 	return 0;
 }
 
-void transfer_close(struct transfer *transfer)
+void mono_transfer_close(struct mono_transfer *transfer)
 {
 	uint32_t i;
 
@@ -95,38 +95,38 @@ void transfer_close(struct transfer *transfer)
 	free(transfer->fetched_by);
 	slots_close(&transfer->slots);
 	ring_close(&transfer->backups);
-	*transfer = (struct transfer){ 0 };
+	*transfer = (struct mono_transfer){ 0 };
 }
 
-void transfer_emit(struct transfer *transfer, const struct op *op)
+void mono_transfer_emit(struct mono_transfer *transfer, const struct op *op)
 {
 	KVS_ASSERT_CMP(transfer->out.op_count, <, OPS_A_TICKET * transfer->limits.op_credits);
 	transfer->out.ops[transfer->out.op_count++] = *op;
 }
 
-void transfer_wake_up(struct transfer *transfer, const struct ticket *ticket,
-		      enum transfer_outcome outcome)
+void mono_transfer_wake_up(struct mono_transfer *transfer, const struct mono_ticket *ticket,
+			   enum mono_transfer_outcome outcome)
 {
 	KVS_ASSERT_CMP(transfer->out.wake_count, <, transfer->limits.op_credits);
-	transfer->out.wakes[transfer->out.wake_count++] = (struct transfer_wake){
+	transfer->out.wakes[transfer->out.wake_count++] = (struct mono_transfer_wake){
 		.request = ticket->request, .lease_id = ticket->lease_id, .outcome = outcome
 	};
 	transfer->outcomes[outcome]++;
 }
 
-uint64_t transfer_until(const struct transfer *transfer, uint64_t ns)
+uint64_t mono_transfer_until(const struct mono_transfer *transfer, uint64_t ns)
 {
 	return ns < UINT64_MAX - transfer->now_ns ? transfer->now_ns + ns : UINT64_MAX;
 }
 
-struct ticket *transfer_ticket(struct transfer *transfer)
+struct mono_ticket *mono_transfer_ticket(struct mono_transfer *transfer)
 {
-	const uint32_t       slot = slots_acquire(&transfer->slots);
-	struct ticket *const ticket = slot == SLOT_NONE ? NULL : &transfer->tickets[slot];
+	const uint32_t            slot = slots_acquire(&transfer->slots);
+	struct mono_ticket *const ticket = slot == SLOT_NONE ? NULL : &transfer->tickets[slot];
 
 	if (!ticket)
 		return NULL;
-	KVS_ASSERT_CMP(ticket->state, ==, TICKET_FREE);
+	KVS_ASSERT_CMP(ticket->state, ==, MONO_TICKET_FREE);
 	KVS_ASSERT_CMP(ticket->block_count, ==, 0);
 	ticket->op = (struct op){ .op_id = transfer->next_op_id++,
 				  .keys = ticket->keys,
@@ -136,12 +136,12 @@ struct ticket *transfer_ticket(struct transfer *transfer)
 	return ticket;
 }
 
-void transfer_ticket_end(struct transfer *transfer, struct ticket *ticket)
+void mono_transfer_ticket_end(struct mono_transfer *transfer, struct mono_ticket *ticket)
 {
 	const bool put = ticket->op.kind == OP_PUT;
 	uint32_t   i;
 
-	KVS_ASSERT_CMP(ticket->state, ==, TICKET_FREE);
+	KVS_ASSERT_CMP(ticket->state, ==, MONO_TICKET_FREE);
 	for (i = 0; i < ticket->block_count; i++) {
 		if (put)
 			bits_clear(transfer->putting, ticket->blocks[i]);
@@ -159,12 +159,12 @@ void transfer_ticket_end(struct transfer *transfer, struct ticket *ticket)
 	slots_release(&transfer->slots, (uint32_t)(ticket - transfer->tickets));
 }
 
-static struct ticket *find(struct transfer *transfer, uint64_t id, bool by_lease)
+static struct mono_ticket *find(struct mono_transfer *transfer, uint64_t id, bool by_lease)
 {
 	uint32_t slot;
 
 	SLOTS_EACH(&transfer->slots, slot) {
-		struct ticket *const ticket = &transfer->tickets[slot];
+		struct mono_ticket *const ticket = &transfer->tickets[slot];
 
 		if ((by_lease ? ticket->lease_id : ticket->op.op_id) == id)
 			return ticket;
@@ -172,50 +172,51 @@ static struct ticket *find(struct transfer *transfer, uint64_t id, bool by_lease
 	return NULL;
 }
 
-static void apply_deadlines(struct transfer *transfer)
+static void apply_deadlines(struct mono_transfer *transfer)
 {
 	uint32_t slot;
 
 	SLOTS_EACH(&transfer->slots, slot) {
-		struct ticket *const ticket = &transfer->tickets[slot];
+		struct mono_ticket *const ticket = &transfer->tickets[slot];
 
 		if (transfer->now_ns < ticket->deadline_ns)
 			continue;
 		ticket->deadline_ns = UINT64_MAX;
-		if (ticket->state == TICKET_READY)
+		if (ticket->state == MONO_TICKET_READY)
 			transfer->expired_holds++;
 		else
-			transfer_wake_up(transfer, ticket, TRANSFER_DEADLINE);
-		ticket_step(transfer, ticket, TICKET_ON_DETACH, NULL);
+			mono_transfer_wake_up(transfer, ticket, MONO_TRANSFER_DEADLINE);
+		mono_ticket_step(transfer, ticket, MONO_TICKET_ON_DETACH, NULL);
 	}
 }
 
 /* A query's answer decides between two edges; every other fact is about retirement. */
-static void apply_fact(struct transfer *transfer, const struct fact *fact)
+static void apply_fact(struct mono_transfer *transfer, const struct fact *fact)
 {
-	struct ticket *const ticket = find(transfer, fact->op_id, false);
-	bool                 retired;
+	struct mono_ticket *const ticket = find(transfer, fact->op_id, false);
+	bool                      retired;
 
 	/* Ids are never reused, so a fact without a ticket would be a second one. */
 	KVS_ASSERT(ticket != NULL);
 	/* A query was given no bytes that could be in doubt. */
 	retired = fact->retired || ticket->op.kind == OP_QUERY;
-	if (ticket->state == TICKET_QUERY) {
-		transfer_found(transfer, ticket, fact);
+	if (ticket->state == MONO_TICKET_QUERY) {
+		mono_transfer_found(transfer, ticket, fact);
 	} else {
-		ticket_step(transfer, ticket, retired ? TICKET_ON_RETIRED : TICKET_ON_UNRETIRED,
-			    fact);
+		mono_ticket_step(transfer, ticket,
+				 retired ? MONO_TICKET_ON_RETIRED : MONO_TICKET_ON_UNRETIRED, fact);
 	}
 }
 
-void transfer_begin(struct transfer *transfer, uint64_t now_ns)
+void mono_transfer_begin(struct mono_transfer *transfer, uint64_t now_ns)
 {
 	transfer->now_ns = now_ns;
 	transfer->out.op_count = 0;
 	transfer->out.wake_count = 0;
 }
 
-void transfer_tick(struct transfer *transfer, const struct fact *facts, uint32_t fact_count)
+void mono_transfer_tick(struct mono_transfer *transfer, const struct fact *facts,
+			uint32_t fact_count)
 {
 	uint32_t i;
 
@@ -227,56 +228,58 @@ void transfer_tick(struct transfer *transfer, const struct fact *facts, uint32_t
 #ifdef KVS_MUTANT_DEADLINES_LAST
 	apply_deadlines(transfer);
 #endif
-	transfer_dispatch_backups(transfer);
+	mono_transfer_dispatch_backups(transfer);
 }
 
-int transfer_notice(struct transfer *transfer, const struct retirement_notice *notice)
+int mono_transfer_notice(struct mono_transfer *transfer, const struct retirement_notice *notice)
 {
-	struct ticket *const ticket = find(transfer, notice->op_id, false);
+	struct mono_ticket *const ticket = find(transfer, notice->op_id, false);
 
-	if (!ticket || ticket->state != TICKET_QUARANTINE)
+	if (!ticket || ticket->state != MONO_TICKET_QUARANTINE)
 		return KVS_E_STALE;
-	ticket_step(transfer, ticket, TICKET_ON_NOTICE, NULL);
+	mono_ticket_step(transfer, ticket, MONO_TICKET_ON_NOTICE, NULL);
 	return 0;
 }
 
-void transfer_drop_lease(struct transfer *transfer, uint64_t lease_id)
+void mono_transfer_drop_lease(struct mono_transfer *transfer, uint64_t lease_id)
 {
-	struct ticket *const ticket = lease_id ? find(transfer, lease_id, true) : NULL;
+	struct mono_ticket *const ticket = lease_id ? find(transfer, lease_id, true) : NULL;
 
 	/* The ticket may have ended by itself, or nobody waits for it already. */
-	if (!ticket || ticket->state == TICKET_DRAIN)
+	if (!ticket || ticket->state == MONO_TICKET_DRAIN)
 		return;
 	ticket->deadline_ns = UINT64_MAX;
-	ticket_step(transfer, ticket, TICKET_ON_DETACH, NULL);
+	mono_ticket_step(transfer, ticket, MONO_TICKET_ON_DETACH, NULL);
 }
 
-bool transfer_fetched(const struct transfer *transfer, uint64_t lease_id, uint32_t host_block)
+bool mono_transfer_fetched(const struct mono_transfer *transfer, uint64_t lease_id,
+			   uint32_t host_block)
 {
 	return lease_id != 0 && transfer->fetched_by[host_block] == lease_id;
 }
 
-uint32_t transfer_in_flight(const struct transfer *transfer)
+uint32_t mono_transfer_in_flight(const struct mono_transfer *transfer)
 {
 	uint32_t count = 0;
 	uint32_t slot;
 
 	SLOTS_EACH(&transfer->slots, slot) {
-		const enum ticket_state state = transfer->tickets[slot].state;
+		const enum mono_ticket_state state = transfer->tickets[slot].state;
 
-		count += state != TICKET_READY && state != TICKET_QUARANTINE;
+		count += state != MONO_TICKET_READY && state != MONO_TICKET_QUARANTINE;
 	}
 	return count;
 }
 
-uint64_t transfer_wake_ns(const struct transfer *transfer)
+uint64_t mono_transfer_wake_ns(const struct mono_transfer *transfer)
 {
 	uint64_t earliest_ns = UINT64_MAX;
 	uint32_t slot;
 
 	SLOTS_EACH(&transfer->slots, slot) {
-		const struct ticket *const ticket = &transfer->tickets[slot];
-		const bool waits = ticket->state == TICKET_QUERY || ticket->state == TICKET_GET;
+		const struct mono_ticket *const ticket = &transfer->tickets[slot];
+		const bool waits =
+			ticket->state == MONO_TICKET_QUERY || ticket->state == MONO_TICKET_GET;
 
 		if (waits && ticket->deadline_ns < earliest_ns)
 			earliest_ns = ticket->deadline_ns;
@@ -284,24 +287,24 @@ uint64_t transfer_wake_ns(const struct transfer *transfer)
 	return earliest_ns;
 }
 
-void transfer_audit(const struct transfer *transfer)
+void mono_transfer_audit(const struct mono_transfer *transfer)
 {
 	uint32_t host_refs = 0, put_refs = 0, puts = 0, quarantined = 0;
 	uint32_t slot;
 
 	slots_audit(&transfer->slots);
 	for (slot = 0; slot < transfer->slots.count; slot++) {
-		const struct ticket *const ticket = &transfer->tickets[slot];
-		const bool                 put = ticket->op.kind == OP_PUT;
+		const struct mono_ticket *const ticket = &transfer->tickets[slot];
+		const bool                      put = ticket->op.kind == OP_PUT;
 
 		KVS_ASSERT_CMP(slots_busy(&transfer->slots, slot), ==,
-			       ticket->state != TICKET_FREE);
-		if (ticket->state == TICKET_FREE)
+			       ticket->state != MONO_TICKET_FREE);
+		if (ticket->state == MONO_TICKET_FREE)
 			continue;
 		host_refs += ticket->block_count;
 		put_refs += put ? ticket->block_count : 0;
 		puts += put;
-		quarantined += ticket->state == TICKET_QUARANTINE;
+		quarantined += ticket->state == MONO_TICKET_QUARANTINE;
 	}
 	KVS_ASSERT_CMP(host_refs, ==, transfer->host_refs);
 	KVS_ASSERT_CMP(put_refs, ==, transfer->put_host_refs);

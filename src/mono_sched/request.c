@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See request.h. */
-#include "sched/request.h"
+#include "mono_sched/request.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "key/prompt.h"
 
-int request_open(struct request *request, uint32_t page_max)
+int mono_request_open(struct mono_request *request, uint32_t page_max)
 {
 	request->keys = calloc(page_max, sizeof(*request->keys));
 	request->table = calloc(page_max, sizeof(*request->table));
@@ -15,22 +15,23 @@ int request_open(struct request *request, uint32_t page_max)
 	return request->keys && request->table && request->sources ? 0 : -ENOMEM;
 }
 
-void request_close(struct request *request)
+void mono_request_close(struct mono_request *request)
 {
 	free(request->keys);
 	free(request->table);
 	free(request->sources);
 }
 
-void request_begin(struct request *request, const struct sched_options *options, uint64_t id,
-		   const int32_t *tokens, uint64_t token_count, struct prefix_hash *scratch)
+void mono_request_begin(struct mono_request *request, const struct mono_sched_options *options,
+			uint64_t id, const int32_t *tokens, uint64_t token_count,
+			struct prefix_hash *scratch)
 {
 	const uint32_t      page_tokens = options->page_tokens;
 	const struct prompt prompt = { tokens, token_count, page_tokens, NULL };
 	uint32_t            i;
 
-	*request = (struct request){
-		.state = REQUEST_SUBMITTED,
+	*request = (struct mono_request){
+		.state = MONO_REQUEST_SUBMITTED,
 		.prepared = !options->with_store,
 		.id = id,
 		.token_count = token_count,
@@ -57,27 +58,27 @@ static uint64_t tokens_of(uint64_t token_count, uint32_t page_tokens, uint64_t f
 	       (first < token_count ? first : token_count);
 }
 
-void request_result(const struct request *request, uint32_t page_tokens,
-		    struct sched_result *ret_result)
+void mono_request_result(const struct mono_request *request, uint32_t page_tokens,
+			 struct mono_sched_result *ret_result)
 {
 	const uint32_t host_end = request->hit.host_end;
 	const uint32_t restored = host_end - request->hit.device_end;
 	int            origin;
 
-	*ret_result = (struct sched_result){
+	*ret_result = (struct mono_sched_result){
 		.id = request->id,
 		.token_count = request->token_count,
-		.pages = { [ORIGIN_DEVICE] = request->hit.device_end,
-			   [ORIGIN_HOST] = restored - request->fetched,
-			   [ORIGIN_STORE] = request->fetched,
-			   [ORIGIN_RECOMPUTED] = request->page_count - host_end },
+		.pages = { [MONO_ORIGIN_DEVICE] = request->hit.device_end,
+			   [MONO_ORIGIN_HOST] = restored - request->fetched,
+			   [MONO_ORIGIN_STORE] = request->fetched,
+			   [MONO_ORIGIN_RECOMPUTED] = request->page_count - host_end },
 		.considered = request->considered,
 		.outcome = request->outcome,
 		.wait_ns = request->wait_ns,
 	};
 	/* Restored pages are full ones; only the recomputed end can hold a partial page. */
-	for (origin = ORIGIN_DEVICE; origin < ORIGIN_RECOMPUTED; origin++)
+	for (origin = MONO_ORIGIN_DEVICE; origin < MONO_ORIGIN_RECOMPUTED; origin++)
 		ret_result->tokens[origin] = (uint64_t)ret_result->pages[origin] * page_tokens;
-	ret_result->tokens[ORIGIN_RECOMPUTED] =
+	ret_result->tokens[MONO_ORIGIN_RECOMPUTED] =
 		tokens_of(request->token_count, page_tokens, host_end, request->page_count);
 }

@@ -42,9 +42,9 @@ static void a_miss_ends_in_ordinary_admission(void **state)
 	assert_int_equal(rounds.plan->pass_count, 1);
 	assert_int_equal(rounds.plan->passes[0].hit_pages, 0);
 	rounds_finish(&rounds);
-	assert_int_equal(rounds_outcome(&rounds, 1), TRANSFER_MISS);
+	assert_int_equal(rounds_outcome(&rounds, 1), MONO_TRANSFER_MISS);
 	assert_int_equal(rounds.results[1].wait_ns, 30);
-	assert_int_equal(rounds.results[1].pages[ORIGIN_RECOMPUTED], 4);
+	assert_int_equal(rounds.results[1].pages[MONO_ORIGIN_RECOMPUTED], 4);
 	rounds_drain(&rounds);
 	assert_true(rounds_at_rest(&rounds));
 	rounds_close(&rounds);
@@ -65,8 +65,8 @@ static void A3_5_a_query_reserves_no_blocks(void **state)
 	assert_null(rounds.plan->ops[0].spans);
 	assert_int_equal(rounds_device_room(&rounds), 8);
 	assert_int_equal(rounds_host_room(&rounds), 8);
-	assert_int_equal(pool_unbound(sched_coord(rounds.sched)->host.pool), 8);
-	assert_int_equal(sched_transfer(rounds.sched)->host_refs, 0);
+	assert_int_equal(pool_unbound(mono_sched_coord(rounds.sched)->host.pool), 8);
+	assert_int_equal(mono_sched_transfer(rounds.sched)->host_refs, 0);
 	rounds_close(&rounds);
 }
 
@@ -92,11 +92,11 @@ static void a_full_read_goes_through_every_stage(void **state)
 	assert_int_equal(rounds_held(&rounds, 10).host_end, 2);
 	assert_int_equal(rounds.plan->pass_count, 0);
 	assert_int_equal(rounds.plan->copy_count, 1);
-	copy = sched_copy(rounds.sched, rounds.plan->copies[0]);
+	copy = mono_sched_copy(rounds.sched, rounds.plan->copies[0]);
 	assert_int_equal(copy->kind, TIER_LOAD);
 	assert_int_equal(copy->pair_count, 2);
 	/* The hold ended at admission: only the copy keeps the sources now. */
-	assert_int_equal(sched_transfer(rounds.sched)->host_refs, 0);
+	assert_int_equal(mono_sched_transfer(rounds.sched)->host_refs, 0);
 	assert_int_equal(rounds_host_room(&rounds), 6);
 	rounds_fence(&rounds);
 	assert_int_equal(rounds_host_room(&rounds), 8);
@@ -105,15 +105,16 @@ static void a_full_read_goes_through_every_stage(void **state)
 	assert_int_equal(rounds.plan->pass_count, 1);
 	assert_int_equal(rounds.plan->passes[0].hit_pages, 2);
 	rounds_finish(&rounds);
-	assert_int_equal(rounds_outcome(&rounds, 1), TRANSFER_READY);
-	assert_int_equal(rounds.results[1].pages[ORIGIN_STORE], 2);
-	assert_int_equal(rounds.results[1].tokens[ORIGIN_STORE], 2 * ROUNDS_PAGE);
-	assert_int_equal(rounds.results[1].pages[ORIGIN_RECOMPUTED], 2);
-	assert_int_equal(rounds.results[1].tokens[ORIGIN_RECOMPUTED], TOKENS - 2 * ROUNDS_PAGE);
+	assert_int_equal(rounds_outcome(&rounds, 1), MONO_TRANSFER_READY);
+	assert_int_equal(rounds.results[1].pages[MONO_ORIGIN_STORE], 2);
+	assert_int_equal(rounds.results[1].tokens[MONO_ORIGIN_STORE], 2 * ROUNDS_PAGE);
+	assert_int_equal(rounds.results[1].pages[MONO_ORIGIN_RECOMPUTED], 2);
+	assert_int_equal(rounds.results[1].tokens[MONO_ORIGIN_RECOMPUTED],
+			 TOKENS - 2 * ROUNDS_PAGE);
 	assert_int_equal(rounds.results[1].wait_ns, 60);
 
 	rounds_next(&rounds);
-	copy = sched_copy(rounds.sched, rounds.plan->copies[0]);
+	copy = mono_sched_copy(rounds.sched, rounds.plan->copies[0]);
 	assert_int_equal(copy->kind, TIER_SAVE);
 	assert_int_equal(copy->pair_count, 1);
 	rounds_fence(&rounds);
@@ -152,7 +153,7 @@ static void A3_7_keys_and_spans_of_a_get_stay_fixed(void **state)
 	rounds_compute(&rounds, 20, TOKENS);
 	rounds.now_ns = ROUNDS_DEADLINE;
 	rounds_compute(&rounds, 30, TOKENS);
-	assert_int_equal(rounds.results[1].outcome, TRANSFER_DEADLINE);
+	assert_int_equal(rounds.results[1].outcome, MONO_TRANSFER_DEADLINE);
 	assert_memory_equal(get.keys, keys, sizeof(keys));
 	assert_memory_equal(get.spans, spans, sizeof(spans));
 	rounds_answer(&rounds, &get, UINT64_MAX);
@@ -163,8 +164,8 @@ static void A3_7_keys_and_spans_of_a_get_stay_fixed(void **state)
 
 static void a_hit_at_the_reusable_end_or_a_small_extension_asks_nothing(void **state)
 {
-	struct sched_options options = rounds_options(8, 8, true);
-	struct rounds        rounds;
+	struct mono_sched_options options = rounds_options(8, 8, true);
+	struct rounds             rounds;
 
 	(void)state;
 	options.extension_min = 2;
@@ -205,8 +206,8 @@ static void a_single_page_asks_nothing(void **state)
 
 static void with_all_tickets_busy_a_request_computes_at_once(void **state)
 {
-	struct sched_options options = rounds_options(8, 8, true);
-	struct rounds        rounds;
+	struct mono_sched_options options = rounds_options(8, 8, true);
+	struct rounds             rounds;
 
 	(void)state;
 	options.transfer.op_credits = 1;
@@ -219,12 +220,12 @@ static void with_all_tickets_busy_a_request_computes_at_once(void **state)
 	assert_int_equal(rounds.plan->passes[0].id, 2);
 	rounds_answer(&rounds, &rounds.plan->ops[0], 0);
 	rounds_finish(&rounds);
-	assert_int_equal(rounds_outcome(&rounds, 2), TRANSFER_CREDITS);
+	assert_int_equal(rounds_outcome(&rounds, 2), MONO_TRANSFER_CREDITS);
 	assert_int_equal(rounds.results[2].wait_ns, 0);
 	/* Half of one credit is none: nothing is ever put. */
 	rounds_drain(&rounds);
 	assert_int_equal(rounds.finished[1], 1);
-	assert_int_equal(sched_transfer(rounds.sched)->drops[TRANSFER_DROP_DISABLED], 6);
+	assert_int_equal(mono_sched_transfer(rounds.sched)->drops[MONO_TRANSFER_DROP_DISABLED], 6);
 	assert_true(rounds_at_rest(&rounds));
 	rounds_close(&rounds);
 }
@@ -251,9 +252,9 @@ static void without_host_room_a_found_prefix_is_computed(void **state)
 	assert_int_equal(rounds.plan->op_count, 0);
 	assert_int_equal(rounds.plan->pass_count, 1);
 	rounds_finish(&rounds);
-	assert_int_equal(rounds_outcome(&rounds, 1), TRANSFER_HOST_ROOM);
-	assert_int_equal(sched_unsaved(rounds.sched), 3);
-	sched_copied(rounds.sched, copy);
+	assert_int_equal(rounds_outcome(&rounds, 1), MONO_TRANSFER_HOST_ROOM);
+	assert_int_equal(mono_sched_unsaved(rounds.sched), 3);
+	mono_sched_copied(rounds.sched, copy);
 	rounds_drain(&rounds);
 	assert_int_equal(rounds_held(&rounds, 20).host_end, 2);
 	assert_true(rounds_at_rest(&rounds));
@@ -268,14 +269,14 @@ static void a_partial_get_restores_the_prefix_and_keeps_the_rest(void **state)
 	rounds_start(&rounds, 8, 8, true);
 	rounds_answer(&rounds, rounds_get(&rounds, 1, 10, TOKENS, 7), 5);
 	rounds_next(&rounds);
-	assert_int_equal(sched_copy(rounds.sched, rounds.plan->copies[0])->pair_count, 1);
-	assert_int_equal(sched_coord(rounds.sched)->index.slots.busy_count, 2);
-	assert_int_equal(pool_unbound(sched_coord(rounds.sched)->host.pool), 6);
+	assert_int_equal(mono_sched_copy(rounds.sched, rounds.plan->copies[0])->pair_count, 1);
+	assert_int_equal(mono_sched_coord(rounds.sched)->index.slots.busy_count, 2);
+	assert_int_equal(pool_unbound(mono_sched_coord(rounds.sched)->host.pool), 6);
 	rounds_fence(&rounds);
 	rounds_step(&rounds);
-	assert_int_equal(rounds_outcome(&rounds, 1), TRANSFER_READY);
-	assert_int_equal(rounds.results[1].pages[ORIGIN_STORE], 1);
-	assert_int_equal(rounds.results[1].pages[ORIGIN_RECOMPUTED], 3);
+	assert_int_equal(rounds_outcome(&rounds, 1), MONO_TRANSFER_READY);
+	assert_int_equal(rounds.results[1].pages[MONO_ORIGIN_STORE], 1);
+	assert_int_equal(rounds.results[1].pages[MONO_ORIGIN_RECOMPUTED], 3);
 	rounds_drain(&rounds);
 	assert_true(rounds_at_rest(&rounds));
 	rounds_close(&rounds);
@@ -300,14 +301,15 @@ static void a_page_behind_a_gap_on_the_device_is_asked_for(void **state)
 	assert_int_equal(rounds_held(&rounds, 10).device_end, 0);
 	assert_int_equal(rounds_held(&rounds, 10).host_end, 2);
 	rounds_keys(&rounds, 10, 3, keys);
-	assert_int_not_equal(stratum_find(&sched_coord(rounds.sched)->device, &keys[2]), SLOT_NONE);
+	assert_int_not_equal(stratum_find(&mono_sched_coord(rounds.sched)->device, &keys[2]),
+			     SLOT_NONE);
 
 	rounds_submit(&rounds, 3, 10, TOKENS);
 	rounds_next(&rounds);
 	assert_op(rounds_op(&rounds, OP_QUERY), OP_QUERY, keys + 2, 1);
 	rounds_answer(&rounds, rounds_op(&rounds, OP_QUERY), 0);
 	rounds_drain(&rounds);
-	assert_int_equal(rounds.results[3].pages[ORIGIN_HOST], 2);
+	assert_int_equal(rounds.results[3].pages[MONO_ORIGIN_HOST], 2);
 	assert_true(rounds_at_rest(&rounds));
 	rounds_close(&rounds);
 }
@@ -335,11 +337,11 @@ static void two_reads_of_a_prompt_are_counted_once_each(void **state)
 	rounds_answer(&rounds, &gets[0], 7);
 	rounds_next(&rounds);
 	assert_int_equal(rounds.plan->copy_count, 2);
-	assert_int_equal(pool_unbound(sched_coord(rounds.sched)->host.pool), 5);
+	assert_int_equal(pool_unbound(mono_sched_coord(rounds.sched)->host.pool), 5);
 	rounds_fence(&rounds);
 	rounds_step(&rounds);
-	assert_int_equal(rounds.results[1].pages[ORIGIN_HOST], 3);
-	assert_int_equal(rounds.results[2].pages[ORIGIN_STORE], 3);
+	assert_int_equal(rounds.results[1].pages[MONO_ORIGIN_HOST], 3);
+	assert_int_equal(rounds.results[2].pages[MONO_ORIGIN_STORE], 3);
 	rounds_drain(&rounds);
 	assert_true(rounds_at_rest(&rounds));
 	rounds_close(&rounds);
@@ -364,8 +366,8 @@ static void reading_an_extension_does_not_evict_its_prefix(void **state)
 /* With nobody else to make room, the end of the prefix goes and not its beginning. */
 static void a_chain_waiting_for_its_extension_leaves_from_its_end(void **state)
 {
-	struct sched_options options = rounds_options(8, 2, true);
-	struct rounds        rounds;
+	struct mono_sched_options options = rounds_options(8, 2, true);
+	struct rounds             rounds;
 
 	(void)state;
 	options.coord.host_policy = "lru-leaf";
@@ -397,15 +399,15 @@ static void pages_published_meanwhile_are_not_fetched_again(void **state)
 	assert_op(rounds_op(&rounds, OP_GET), OP_GET, keys + 2, 1);
 	rounds_answer(&rounds, rounds_op(&rounds, OP_GET), 1);
 	rounds_drain(&rounds);
-	assert_int_equal(rounds.results[1].pages[ORIGIN_DEVICE], 2);
-	assert_int_equal(rounds.results[1].pages[ORIGIN_STORE], 1);
+	assert_int_equal(rounds.results[1].pages[MONO_ORIGIN_DEVICE], 2);
+	assert_int_equal(rounds.results[1].pages[MONO_ORIGIN_STORE], 1);
 	assert_true(rounds_at_rest(&rounds));
 	rounds_close(&rounds);
 }
 
 static void X6_origins_add_up_under_random_traffic(void **state)
 {
-	uint64_t      pages[ORIGIN_COUNT] = { 0 };
+	uint64_t      pages[MONO_ORIGIN_COUNT] = { 0 };
 	struct rounds rounds;
 	struct prng   prng;
 	uint32_t      round, id;
@@ -417,11 +419,11 @@ static void X6_origins_add_up_under_random_traffic(void **state)
 	for (round = 0; round < 3000; round++) {
 		rounds_traffic(&rounds, &prng);
 		for (id = 0; id < ROUNDS_IDS; id++) {
-			for (origin = 0; origin < ORIGIN_COUNT; origin++)
+			for (origin = 0; origin < MONO_ORIGIN_COUNT; origin++)
 				pages[origin] += rounds.results[id].pages[origin];
 		}
 	}
-	for (origin = 0; origin < ORIGIN_COUNT; origin++)
+	for (origin = 0; origin < MONO_ORIGIN_COUNT; origin++)
 		assert_true(pages[origin] > 0);
 	rounds_end_traffic(&rounds);
 	assert_true(rounds_at_rest(&rounds));

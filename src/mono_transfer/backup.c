@@ -5,43 +5,43 @@
  * Candidates own nothing: a block evicted before its turn is skipped, so write pressure never pins
  * Host memory.  Only a dispatched PUT holds its sources, until they retire.
  */
-#include "transfer/parts.h"
+#include "mono_transfer/parts.h"
 
-static uint32_t put_ticket_max(const struct transfer *transfer)
+static uint32_t put_ticket_max(const struct mono_transfer *transfer)
 {
 	return transfer->limits.op_credits / 2;
 }
 
-static uint32_t put_ref_max(const struct transfer *transfer)
+static uint32_t put_ref_max(const struct mono_transfer *transfer)
 {
 	return transfer->limits.host_credits / 2;
 }
 
-void transfer_offer(struct transfer *transfer, const struct kvs_key *key)
+void mono_transfer_offer(struct mono_transfer *transfer, const struct kvs_key *key)
 {
 	struct kvs_key oldest;
 
 	if (put_ticket_max(transfer) == 0 || put_ref_max(transfer) == 0) {
-		transfer->drops[TRANSFER_DROP_DISABLED]++;
+		transfer->drops[MONO_TRANSFER_DROP_DISABLED]++;
 		return;
 	}
 	if (ring_full(&transfer->backups)) {
 		ring_pop(&transfer->backups, &oldest);
-		transfer->drops[TRANSFER_DROP_OVERFLOW]++;
+		transfer->drops[MONO_TRANSFER_DROP_OVERFLOW]++;
 	}
 	ring_push(&transfer->backups, key);
 }
 
-void transfer_discard_backups(struct transfer *transfer)
+void mono_transfer_discard_backups(struct mono_transfer *transfer)
 {
 	struct kvs_key key;
 
 	while (ring_pop(&transfer->backups, &key))
-		transfer->drops[TRANSFER_DROP_CLEANUP]++;
+		transfer->drops[MONO_TRANSFER_DROP_CLEANUP]++;
 }
 
 /* Host references that a put may still take, of both its own half and the whole. */
-static uint32_t refs_left(const struct transfer *transfer)
+static uint32_t refs_left(const struct mono_transfer *transfer)
 {
 	const uint32_t own = put_ref_max(transfer) - transfer->put_host_refs;
 	const uint32_t all = transfer->limits.host_credits - transfer->host_refs;
@@ -50,7 +50,7 @@ static uint32_t refs_left(const struct transfer *transfer)
 }
 
 /* Pin resident candidates into the ticket, up to a batch. */
-static void collect(struct transfer *transfer, struct ticket *ticket)
+static void collect(struct mono_transfer *transfer, struct mono_ticket *ticket)
 {
 	struct stratum *const host = &transfer->coord->host;
 	const uint32_t        left = refs_left(transfer);
@@ -63,7 +63,7 @@ static void collect(struct transfer *transfer, struct ticket *ticket)
 		const uint32_t block = stratum_find(host, &key);
 
 		if (block == SLOT_NONE) {
-			transfer->drops[TRANSFER_DROP_GONE]++;
+			transfer->drops[MONO_TRANSFER_DROP_GONE]++;
 			continue;
 		}
 		/* Two requests computed it at once: the put under way keeps it for both. */
@@ -82,11 +82,11 @@ static void collect(struct transfer *transfer, struct ticket *ticket)
 	transfer->put_host_refs += count;
 }
 
-void transfer_dispatch_backups(struct transfer *transfer)
+void mono_transfer_dispatch_backups(struct mono_transfer *transfer)
 {
 	while (transfer->backups.count > 0 && transfer->quarantined == 0 &&
 	       transfer->put_tickets < put_ticket_max(transfer) && refs_left(transfer) > 0) {
-		struct ticket *const ticket = transfer_ticket(transfer);
+		struct mono_ticket *const ticket = mono_transfer_ticket(transfer);
 
 		if (!ticket)
 			return;
@@ -95,19 +95,19 @@ void transfer_dispatch_backups(struct transfer *transfer)
 		collect(transfer, ticket);
 		if (ticket->block_count == 0) {
 			/* Every candidate was gone, or is being put. */
-			transfer_ticket_end(transfer, ticket);
+			mono_transfer_ticket_end(transfer, ticket);
 			return;
 		}
 		ticket->op.key_count = ticket->block_count;
 		op_own_all(&ticket->op);
-		ticket_step(transfer, ticket, TICKET_ON_START_PUT, NULL);
+		mono_ticket_step(transfer, ticket, MONO_TICKET_ON_START_PUT, NULL);
 	}
 }
 
-void transfer_put_done(struct transfer *transfer, const struct fact *fact)
+void mono_transfer_put_done(struct mono_transfer *transfer, const struct fact *fact)
 {
 	const bool no_space = fact->reason == OP_REASON_NO_SPACE;
 
-	transfer->drops[no_space ? TRANSFER_DROP_NO_SPACE : TRANSFER_DROP_FAILED] +=
+	transfer->drops[no_space ? MONO_TRANSFER_DROP_NO_SPACE : MONO_TRANSFER_DROP_FAILED] +=
 		fact->key_count - bits_count(fact->ok.words, fact->key_count);
 }

@@ -6,31 +6,31 @@
  * Keys are key_of(number).  rig_audit() accounts for every reference on every Host block: the
  * index's own, the tickets', and those that the test took with rig_pin().
  */
-#ifndef LIB_TRANSFER_RIG_H
-#define LIB_TRANSFER_RIG_H
+#ifndef LIB_MONO_TRANSFER_RIG_H
+#define LIB_MONO_TRANSFER_RIG_H
 
 #include "named_block.h"
-#include "transfer/transfer.h"
+#include "mono_transfer/transfer.h"
 
 #define RIG_BLOCK_BYTES 4096u
 #define RIG_HOST_MAX 64u
 #define RIG_KEYS_MAX 8u
 
 struct rig {
-	struct arena     *arena;
-	struct arena_part part;
-	struct coord      coord;
-	struct transfer   transfer;
-	uint64_t          now_ns;
-	uint32_t          pins[RIG_HOST_MAX]; /* the test's */
+	struct arena        *arena;
+	struct arena_part    part;
+	struct coord         coord;
+	struct mono_transfer transfer;
+	uint64_t             now_ns;
+	uint32_t             pins[RIG_HOST_MAX]; /* the test's */
 };
 
 /*
  * Ample: 4 tickets, 32 references, keys_max 8, puts of 4, 8 candidates, deadline 1,000, hold 500.
  */
-extern const struct transfer_limits rig_limits;
+extern const struct mono_transfer_limits rig_limits;
 
-void rig_open(struct rig *rig, const struct transfer_limits *limits, uint32_t host_blocks);
+void rig_open(struct rig *rig, const struct mono_transfer_limits *limits, uint32_t host_blocks);
 void rig_close(struct rig *rig);
 void rig_audit(struct rig *rig);
 

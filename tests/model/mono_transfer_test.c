@@ -18,20 +18,20 @@
 #include <string.h>
 
 #include "prop.h"
-#include "transfer_rig.h"
+#include "mono_transfer_rig.h"
 
 #define HOST_BLOCKS 14u
 #define KEYS 24u
 #define OPS_MAX 5u
 #define LEASES_MAX 512u
 
-static const struct transfer_limits limits = { .op_credits = OPS_MAX,
-					       .host_credits = 12,
-					       .keys_max = 6,
-					       .put_keys_max = 3,
-					       .backup_queue = 5,
-					       .deadline_ns = 40,
-					       .hold_ns = 30 };
+static const struct mono_transfer_limits limits = { .op_credits = OPS_MAX,
+						    .host_credits = 12,
+						    .keys_max = 6,
+						    .put_keys_max = 3,
+						    .backup_queue = 5,
+						    .deadline_ns = 40,
+						    .hold_ns = 30 };
 
 enum phase { GONE, OUT, ANSWERED, STUCK };
 
@@ -171,7 +171,7 @@ static void take_off(struct world *world, const struct op *op)
 /* What came out since the last look. */
 static void absorb(struct world *world, bool may_start)
 {
-	const struct transfer_outputs *const out = &world->rig.transfer.out;
+	const struct mono_transfer_outputs *const out = &world->rig.transfer.out;
 
 	for (; world->absorbed < out->op_count; world->absorbed++) {
 		const struct op *const op = &out->ops[world->absorbed];
@@ -202,9 +202,9 @@ static struct lease *find_lease(struct world *world, uint64_t lease_id)
 /* Nobody waits for this flight any more: the executor was asked to forget it. */
 static void orphan(struct world *world, struct flight *flight)
 {
-	const struct transfer_outputs *const out = &world->rig.transfer.out;
-	bool                                 cancelled = false;
-	uint32_t                             i;
+	const struct mono_transfer_outputs *const out = &world->rig.transfer.out;
+	bool                                      cancelled = false;
+	uint32_t                                  i;
 
 	for (i = 0; i < out->op_count; i++)
 		cancelled |= out->ops[i].kind == OP_CANCEL && out->ops[i].op_id == flight->op.op_id;
@@ -219,7 +219,7 @@ static void drop(struct world *world, struct lease *lease)
 	world->left_waiting += lease->waiting;
 	lease->held = false;
 	lease->waiting = false;
-	transfer_drop_lease(&world->rig.transfer, lease->id);
+	mono_transfer_drop_lease(&world->rig.transfer, lease->id);
 	if (flight)
 		orphan(world, flight);
 	absorb(world, false);
@@ -228,7 +228,7 @@ static void drop(struct world *world, struct lease *lease)
 /* --- a round ------------------------------------------------------------- */
 
 /* What a wake says must be what became of its op. */
-static void check_wake(struct world *world, const struct transfer_wake *wake)
+static void check_wake(struct world *world, const struct mono_transfer_wake *wake)
 {
 	struct lease *const  lease = find_lease(world, wake->lease_id);
 	struct flight *const flight = flight_of(world, wake->lease_id);
@@ -236,14 +236,16 @@ static void check_wake(struct world *world, const struct transfer_wake *wake)
 	KVS_ASSERT(lease->held && lease->waiting && flight);
 	KVS_ASSERT_CMP(wake->request, ==, lease - world->leases);
 	lease->waiting = false;
-	if (wake->outcome == TRANSFER_DEADLINE)
+	if (wake->outcome == MONO_TRANSFER_DEADLINE)
 		orphan(world, flight);
 	else if (flight->op.kind == OP_GET && !flight->fact.retired)
-		KVS_ASSERT_CMP(wake->outcome, ==, TRANSFER_QUARANTINE);
-	else if (flight->op.kind == OP_GET)
-		KVS_ASSERT_CMP(wake->outcome == TRANSFER_READY, ==, flight->fact.ok.words[0] != 0);
-	else
-		KVS_ASSERT_CMP(wake->outcome, !=, TRANSFER_READY);
+		KVS_ASSERT_CMP(wake->outcome, ==, MONO_TRANSFER_QUARANTINE);
+	else if (flight->op.kind == OP_GET) {
+		KVS_ASSERT_CMP(wake->outcome == MONO_TRANSFER_READY, ==,
+			       flight->fact.ok.words[0] != 0);
+	} else {
+		KVS_ASSERT_CMP(wake->outcome, !=, MONO_TRANSFER_READY);
+	}
 }
 
 /* The answered ops are over: what they may have published, in ret_may. */
@@ -270,12 +272,12 @@ static void land(struct world *world, bool ret_may[KEYS])
 
 static void tick(struct world *world, uint32_t elapsed_ns, struct lease *dropped)
 {
-	struct transfer *const transfer = &world->rig.transfer;
-	const bool             may_start = stuck_count(world) == 0;
-	struct fact            facts[OPS_MAX];
-	bool                   before[KEYS], may[KEYS] = { false };
-	uint32_t               fact_count = 0;
-	uint32_t               i;
+	struct mono_transfer *const transfer = &world->rig.transfer;
+	const bool                  may_start = stuck_count(world) == 0;
+	struct fact                 facts[OPS_MAX];
+	bool                        before[KEYS], may[KEYS] = { false };
+	uint32_t                    fact_count = 0;
+	uint32_t                    i;
 
 	for (i = 0; i < KEYS; i++)
 		before[i] = rig_find(&world->rig, i) != SLOT_NONE;
@@ -285,10 +287,10 @@ static void tick(struct world *world, uint32_t elapsed_ns, struct lease *dropped
 	}
 	world->rig.now_ns += elapsed_ns;
 	world->absorbed = 0;
-	transfer_begin(transfer, world->rig.now_ns);
+	mono_transfer_begin(transfer, world->rig.now_ns);
 	if (dropped)
 		drop(world, dropped);
-	transfer_tick(transfer, facts, fact_count);
+	mono_transfer_tick(transfer, facts, fact_count);
 	for (i = 0; i < transfer->out.wake_count; i++)
 		check_wake(world, &transfer->out.wakes[i]);
 	land(world, may);
@@ -297,7 +299,7 @@ static void tick(struct world *world, uint32_t elapsed_ns, struct lease *dropped
 		KVS_ASSERT(before[i] || may[i] || rig_find(&world->rig, i) == SLOT_NONE);
 	/* As the scheduler does: only a READY lease is kept. */
 	for (i = 0; i < transfer->out.wake_count; i++) {
-		if (transfer->out.wakes[i].outcome != TRANSFER_READY)
+		if (transfer->out.wakes[i].outcome != MONO_TRANSFER_READY)
 			drop(world, find_lease(world, transfer->out.wakes[i].lease_id));
 	}
 }
@@ -306,11 +308,11 @@ static void tick(struct world *world, uint32_t elapsed_ns, struct lease *dropped
 
 static void read_keys(struct world *world, uint32_t first, uint32_t count)
 {
-	struct kvs_key        keys[KEYS];
-	uint64_t              lease_id;
-	enum transfer_outcome reason;
-	bool                  read;
-	uint32_t              i;
+	struct kvs_key             keys[KEYS];
+	uint64_t                   lease_id;
+	enum mono_transfer_outcome reason;
+	bool                       read;
+	uint32_t                   i;
 
 	/* The caller asks beyond its local prefix. */
 	while (first < KEYS && rig_find(&world->rig, first) != SLOT_NONE)
@@ -320,10 +322,10 @@ static void read_keys(struct world *world, uint32_t first, uint32_t count)
 		return;
 	for (i = 0; i < count; i++)
 		keys[i] = key_of(first + i);
-	read = transfer_read(&world->rig.transfer, world->lease_count, keys, count, &lease_id,
-			     &reason);
+	read = mono_transfer_read(&world->rig.transfer, world->lease_count, keys, count, &lease_id,
+				  &reason);
 	world->read_count++;
-	KVS_ASSERT_CMP(!read && reason == TRANSFER_QUARANTINE, ==, stuck_count(world) > 0);
+	KVS_ASSERT_CMP(!read && reason == MONO_TRANSFER_QUARANTINE, ==, stuck_count(world) > 0);
 	if (read) {
 		world->leases[world->lease_count++] =
 			(struct lease){ .id = lease_id, .waiting = true, .held = true };
@@ -389,11 +391,11 @@ static void notice(struct world *world, uint32_t from)
 	struct flight *const     flight = pick_flight(world, STUCK, from);
 	struct retirement_notice stale = { .op_id = world->last_id + 1 };
 
-	KVS_ASSERT_CMP(transfer_notice(&world->rig.transfer, &stale), ==, KVS_E_STALE);
+	KVS_ASSERT_CMP(mono_transfer_notice(&world->rig.transfer, &stale), ==, KVS_E_STALE);
 	if (!flight)
 		return;
 	stale.op_id = flight->op.op_id;
-	KVS_ASSERT(transfer_notice(&world->rig.transfer, &stale) == 0);
+	KVS_ASSERT(mono_transfer_notice(&world->rig.transfer, &stale) == 0);
 	flight->phase = GONE;
 }
 
@@ -401,7 +403,7 @@ static void offer(struct world *world, uint32_t number)
 {
 	const struct kvs_key key = key_of(number);
 
-	transfer_offer(&world->rig.transfer, &key);
+	mono_transfer_offer(&world->rig.transfer, &key);
 }
 
 /* Room for a while, as an admission or a copy takes it. */
@@ -439,7 +441,7 @@ static void step_local(struct world *world, const struct prop_op *op)
 		notice(world, op->arg[0]);
 		break;
 	default:
-		transfer_discard_backups(&world->rig.transfer);
+		mono_transfer_discard_backups(&world->rig.transfer);
 	}
 }
 
@@ -487,21 +489,21 @@ static void settle(struct world *world)
 
 static void world_close(void *arg)
 {
-	struct world *const          world = arg;
-	const struct transfer *const transfer = &world->rig.transfer;
-	uint64_t                     outcomes = 0;
-	uint32_t                     i;
+	struct world *const               world = arg;
+	const struct mono_transfer *const transfer = &world->rig.transfer;
+	uint64_t                          outcomes = 0;
+	uint32_t                          i;
 
 	settle(world);
 	KVS_ASSERT_CMP(transfer->host_refs, ==, 0);
 	KVS_ASSERT_CMP(stratum_room(&world->rig.coord.host), ==, HOST_BLOCKS);
 	for (i = 0; i < world->lease_count; i++)
 		KVS_ASSERT(!world->leases[i].waiting);
-	for (i = 0; i < TRANSFER_OUTCOME_COUNT; i++)
+	for (i = 0; i < MONO_TRANSFER_OUTCOME_COUNT; i++)
 		outcomes += transfer->outcomes[i];
 	KVS_ASSERT_CMP(outcomes + world->left_waiting, ==, world->read_count);
 	rig_close(&world->rig);
 	free(world);
 }
 
-PROP_MAIN("transfer", whatever_comes_every_reference_goes_home, 200, 600, world_close)
+PROP_MAIN("mono_transfer", whatever_comes_every_reference_goes_home, 200, 600, world_close)

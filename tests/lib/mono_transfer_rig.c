@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See transfer_rig.h. */
-#include "transfer_rig.h"
+/* See mono_transfer_rig.h. */
+#include "mono_transfer_rig.h"
 
-const struct transfer_limits rig_limits = { .op_credits = 4,
-					    .host_credits = 32,
-					    .keys_max = RIG_KEYS_MAX,
-					    .put_keys_max = 4,
-					    .backup_queue = 8,
-					    .deadline_ns = 1000,
-					    .hold_ns = 500 };
+const struct mono_transfer_limits rig_limits = { .op_credits = 4,
+						 .host_credits = 32,
+						 .keys_max = RIG_KEYS_MAX,
+						 .put_keys_max = 4,
+						 .backup_queue = 8,
+						 .deadline_ns = 1000,
+						 .hold_ns = 500 };
 
-void rig_open(struct rig *rig, const struct transfer_limits *limits, uint32_t host_blocks)
+void rig_open(struct rig *rig, const struct mono_transfer_limits *limits, uint32_t host_blocks)
 {
 	const struct coord_options options = { .device_blocks = 8,
 					       .host_blocks = host_blocks,
@@ -24,25 +24,25 @@ void rig_open(struct rig *rig, const struct transfer_limits *limits, uint32_t ho
 	KVS_ASSERT(arena_open(bytes, ARENA_LAZY, &rig->arena, NULL) == 0);
 	KVS_ASSERT(arena_carve(rig->arena, RIG_BLOCK_BYTES, host_blocks, &rig->part, NULL) == 0);
 	KVS_ASSERT(coord_open(&rig->coord, &options, NULL) == 0);
-	KVS_ASSERT(transfer_open(&rig->transfer, limits, &rig->coord, &rig->part, NULL) == 0);
-	transfer_begin(&rig->transfer, rig->now_ns);
+	KVS_ASSERT(mono_transfer_open(&rig->transfer, limits, &rig->coord, &rig->part, NULL) == 0);
+	mono_transfer_begin(&rig->transfer, rig->now_ns);
 }
 
 void rig_close(struct rig *rig)
 {
-	transfer_close(&rig->transfer);
+	mono_transfer_close(&rig->transfer);
 	coord_close(&rig->coord);
 	arena_close(rig->arena);
 }
 
 static uint32_t ticket_refs(const struct rig *rig, uint32_t block)
 {
-	const struct transfer *const transfer = &rig->transfer;
-	uint32_t                     refs = 0;
-	uint32_t                     slot, i;
+	const struct mono_transfer *const transfer = &rig->transfer;
+	uint32_t                          refs = 0;
+	uint32_t                          slot, i;
 
 	for (slot = 0; slot < transfer->limits.op_credits; slot++) {
-		const struct ticket *const ticket = &transfer->tickets[slot];
+		const struct mono_ticket *const ticket = &transfer->tickets[slot];
 
 		for (i = 0; i < ticket->block_count; i++)
 			refs += ticket->blocks[i] == block;
@@ -55,7 +55,7 @@ void rig_audit(struct rig *rig)
 	struct stratum *const host = &rig->coord.host;
 	uint32_t              block;
 
-	transfer_audit(&rig->transfer);
+	mono_transfer_audit(&rig->transfer);
 	coord_audit(&rig->coord);
 	for (block = 0; block < rig->part.block_count; block++) {
 		KVS_ASSERT_CMP(stratum_refs(host, block), ==,
@@ -118,8 +118,8 @@ uint32_t rig_pin_all(struct rig *rig)
 
 void rig_round(struct rig *rig, const struct fact *facts, uint32_t fact_count)
 {
-	transfer_begin(&rig->transfer, rig->now_ns);
-	transfer_tick(&rig->transfer, facts, fact_count);
+	mono_transfer_begin(&rig->transfer, rig->now_ns);
+	mono_transfer_tick(&rig->transfer, facts, fact_count);
 	rig_audit(rig);
 }
 
@@ -130,15 +130,15 @@ void rig_round_of(struct rig *rig, struct fact fact)
 
 uint64_t rig_read(struct rig *rig, uint32_t request, uint32_t first, uint32_t count)
 {
-	struct kvs_key        keys[RIG_HOST_MAX];
-	enum transfer_outcome reason;
-	uint64_t              lease_id = 0;
-	uint32_t              i;
+	struct kvs_key             keys[RIG_HOST_MAX];
+	enum mono_transfer_outcome reason;
+	uint64_t                   lease_id = 0;
+	uint32_t                   i;
 
 	KVS_ASSERT_CMP(count, <=, RIG_HOST_MAX);
 	for (i = 0; i < count; i++)
 		keys[i] = key_of(first + i);
-	KVS_ASSERT(transfer_read(&rig->transfer, request, keys, count, &lease_id, &reason));
+	KVS_ASSERT(mono_transfer_read(&rig->transfer, request, keys, count, &lease_id, &reason));
 	rig_audit(rig);
 	return lease_id;
 }
@@ -148,7 +148,7 @@ struct op rig_get(struct rig *rig, uint32_t request, uint32_t first, uint32_t co
 {
 	struct op op;
 
-	transfer_begin(&rig->transfer, rig->now_ns);
+	mono_transfer_begin(&rig->transfer, rig->now_ns);
 	*ret_lease_id = rig_read(rig, request, first, count);
 	op = rig_last_op(rig);
 	rig_round_of(rig, rig_fact(&op, RIG_ALL_ROWS, true));

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "transfer_rig.h"
+#include "mono_transfer_rig.h"
 
 #define HOST_BLOCKS 16u
 
@@ -29,7 +29,7 @@ static int rig_teardown(void **state)
 	return 0;
 }
 
-static void reopen(const struct transfer_limits *limits)
+static void reopen(const struct mono_transfer_limits *limits)
 {
 	rig_close(&rig);
 	rig_open(&rig, limits, HOST_BLOCKS);
@@ -39,7 +39,7 @@ static void offer(uint32_t number)
 {
 	const struct kvs_key key = key_of(number);
 
-	transfer_offer(&rig.transfer, &key);
+	mono_transfer_offer(&rig.transfer, &key);
 }
 
 static void publish_and_offer(uint32_t first, uint32_t count)
@@ -92,9 +92,9 @@ static const uint32_t halves[] = { 0, 1, 1, 2 };
 
 static void A4_4_backups_hold_at_most_half_of_the_op_credits(void **state)
 {
-	struct transfer_limits limits = rig_limits;
-	uint32_t               key_count;
-	size_t                 i;
+	struct mono_transfer_limits limits = rig_limits;
+	uint32_t                    key_count;
+	size_t                      i;
 
 	(void)state;
 	limits.put_keys_max = 1;
@@ -105,15 +105,16 @@ static void A4_4_backups_hold_at_most_half_of_the_op_credits(void **state)
 		rig_round(&rig, NULL, 0);
 		assert_int_equal(puts_of_round(&key_count), halves[i]);
 		assert_int_equal(rig.transfer.backups.count, halves[i] ? 6 - halves[i] : 0);
-		assert_int_equal(rig.transfer.drops[TRANSFER_DROP_DISABLED], halves[i] ? 0 : 6);
+		assert_int_equal(rig.transfer.drops[MONO_TRANSFER_DROP_DISABLED],
+				 halves[i] ? 0 : 6);
 	}
 }
 
 static void A4_4_backups_hold_at_most_half_of_the_host_credits(void **state)
 {
-	struct transfer_limits limits = rig_limits;
-	uint32_t               key_count;
-	size_t                 i;
+	struct mono_transfer_limits limits = rig_limits;
+	uint32_t                    key_count;
+	size_t                      i;
 
 	(void)state;
 	limits.op_credits = 64;
@@ -125,30 +126,31 @@ static void A4_4_backups_hold_at_most_half_of_the_host_credits(void **state)
 		assert_int_equal(puts_of_round(&key_count), halves[i] > 0);
 		assert_int_equal(key_count, halves[i]);
 		assert_int_equal(rig.transfer.backups.count, halves[i] ? 6 - halves[i] : 0);
-		assert_int_equal(rig.transfer.drops[TRANSFER_DROP_DISABLED], halves[i] ? 0 : 6);
+		assert_int_equal(rig.transfer.drops[MONO_TRANSFER_DROP_DISABLED],
+				 halves[i] ? 0 : 6);
 	}
 }
 
 static void A4_4_one_credit_admits_reads_only(void **state)
 {
-	struct transfer_limits limits = rig_limits;
-	uint64_t               lease_id;
+	struct mono_transfer_limits limits = rig_limits;
+	uint64_t                    lease_id;
 
 	(void)state;
 	limits.op_credits = 1;
 	limits.host_credits = 1;
 	reopen(&limits);
 	publish_and_offer(0, 1);
-	assert_int_equal(rig.transfer.drops[TRANSFER_DROP_DISABLED], 1);
+	assert_int_equal(rig.transfer.drops[MONO_TRANSFER_DROP_DISABLED], 1);
 	assert_int_equal(rig_get(&rig, 0, 10, 1, &lease_id).key_count, 1);
 	assert_int_equal(rig.transfer.host_refs, 1);
 }
 
 static void A4_4_short_credits_leave_candidates_queued(void **state)
 {
-	struct transfer_limits limits = rig_limits;
-	uint64_t               leases[2];
-	struct op              ops[2];
+	struct mono_transfer_limits limits = rig_limits;
+	uint64_t                    leases[2];
+	struct op                   ops[2];
 
 	(void)state;
 	limits.op_credits = 2;
@@ -160,7 +162,7 @@ static void A4_4_short_credits_leave_candidates_queued(void **state)
 	rig_round(&rig, NULL, 0);
 	assert_int_equal(rig.transfer.out.op_count, 0);
 	assert_int_equal(rig.transfer.backups.count, 3);
-	transfer_drop_lease(&rig.transfer, leases[1]);
+	mono_transfer_drop_lease(&rig.transfer, leases[1]);
 	rig_round_of(&rig, rig_fact(&ops[1], 0, true));
 	assert_int_equal(rig_last_op(&rig).kind, OP_PUT);
 	assert_int_equal(rig_last_op(&rig).key_count, 3);
@@ -169,8 +171,8 @@ static void A4_4_short_credits_leave_candidates_queued(void **state)
 
 static void a_put_takes_no_host_credit_that_reads_hold(void **state)
 {
-	struct transfer_limits limits = rig_limits;
-	uint64_t               lease_id;
+	struct mono_transfer_limits limits = rig_limits;
+	uint64_t                    lease_id;
 
 	(void)state;
 	limits.host_credits = 6;
@@ -193,7 +195,7 @@ static void A4_5_a_full_queue_drops_its_oldest(void **state)
 	(void)state;
 	publish_and_offer(0, rig_limits.backup_queue + 2);
 	assert_int_equal(rig.transfer.backups.count, rig_limits.backup_queue);
-	assert_int_equal(rig.transfer.drops[TRANSFER_DROP_OVERFLOW], 2);
+	assert_int_equal(rig.transfer.drops[MONO_TRANSFER_DROP_OVERFLOW], 2);
 	rig_round(&rig, NULL, 0);
 	put = &rig.transfer.out.ops[0];
 	assert_memory_equal(&put->keys[0], &key, sizeof(key));
@@ -219,7 +221,7 @@ static void A4_2_a_candidate_pins_nothing_and_is_skipped_once_evicted(void **sta
 	key = key_of(1);
 	assert_int_equal(put.key_count, 2);
 	assert_memory_equal(&put.keys[0], &key, sizeof(key));
-	assert_int_equal(rig.transfer.drops[TRANSFER_DROP_GONE], 1);
+	assert_int_equal(rig.transfer.drops[MONO_TRANSFER_DROP_GONE], 1);
 }
 
 static void A4_2_when_every_candidate_is_gone_nothing_is_charged(void **state)
@@ -229,7 +231,7 @@ static void A4_2_when_every_candidate_is_gone_nothing_is_charged(void **state)
 	offer(2);
 	rig_round(&rig, NULL, 0);
 	assert_int_equal(rig.transfer.out.op_count, 0);
-	assert_int_equal(rig.transfer.drops[TRANSFER_DROP_GONE], 2);
+	assert_int_equal(rig.transfer.drops[MONO_TRANSFER_DROP_GONE], 2);
 	assert_int_equal(rig.transfer.slots.busy_count, 0);
 	assert_int_equal(rig.transfer.put_tickets, 0);
 }
@@ -256,7 +258,7 @@ static void A4_5_a_candidate_that_is_being_put_is_no_loss(void **state)
 	assert_int_equal(puts_of_round(&key_count), 1);
 	put = rig_last_op(&rig);
 	rig_round_of(&rig, rig_fact(&put, RIG_ALL_ROWS, true));
-	for (i = 0; i < TRANSFER_DROP_COUNT; i++)
+	for (i = 0; i < MONO_TRANSFER_DROP_COUNT; i++)
 		assert_int_equal(rig.transfer.drops[i], 0);
 }
 
@@ -264,8 +266,8 @@ static void A4_5_a_stop_discards_what_waits_as_cleanup(void **state)
 {
 	(void)state;
 	publish_and_offer(0, 3);
-	transfer_discard_backups(&rig.transfer);
-	assert_int_equal(rig.transfer.drops[TRANSFER_DROP_CLEANUP], 3);
+	mono_transfer_discard_backups(&rig.transfer);
+	assert_int_equal(rig.transfer.drops[MONO_TRANSFER_DROP_CLEANUP], 3);
 	rig_round(&rig, NULL, 0);
 	assert_int_equal(rig.transfer.out.op_count, 0);
 }
@@ -287,7 +289,7 @@ static void A4_3_sources_are_held_until_they_retire(void **state)
 		assert_ptr_equal(put.spans[i].ptr,
 				 arena_block(&rig.part, rig_find(&rig, i)).ptr);
 	}
-	assert_int_equal(transfer_in_flight(&rig.transfer), 1);
+	assert_int_equal(mono_transfer_in_flight(&rig.transfer), 1);
 	rig.now_ns += 1000000;
 	rig_round(&rig, NULL, 0);
 	assert_false(evict(0));
@@ -301,11 +303,11 @@ static void A4_3_sources_are_held_until_they_retire(void **state)
 static void A4_3_a_retired_failure_leaves_the_host_entry_and_is_counted_by_reason(void **state)
 {
 	static const struct {
-		enum op_reason     reason;
-		enum transfer_drop drop;
-	} cases[] = { { OP_REASON_NO_SPACE, TRANSFER_DROP_NO_SPACE },
-		      { OP_REASON_BACKEND, TRANSFER_DROP_FAILED },
-		      { OP_REASON_QUEUE, TRANSFER_DROP_FAILED } };
+		enum op_reason          reason;
+		enum mono_transfer_drop drop;
+	} cases[] = { { OP_REASON_NO_SPACE, MONO_TRANSFER_DROP_NO_SPACE },
+		      { OP_REASON_BACKEND, MONO_TRANSFER_DROP_FAILED },
+		      { OP_REASON_QUEUE, MONO_TRANSFER_DROP_FAILED } };
 	size_t i;
 
 	(void)state;
@@ -340,11 +342,12 @@ static void an_unretired_put_keeps_its_sources_and_stops_the_others(void **state
 	assert_int_equal(rig.transfer.out.op_count, 0);
 	assert_int_equal(rig.transfer.backups.count, 2);
 	assert_int_equal(rig.transfer.put_host_refs, 2);
-	assert_int_equal(rig.transfer.drops[TRANSFER_DROP_FAILED], 1);
+	assert_int_equal(rig.transfer.drops[MONO_TRANSFER_DROP_FAILED], 1);
 	/* The Host's own entries stay usable, and where they are. */
 	assert_int_equal(stratum_refs(&rig.coord.host, rig_find(&rig, 0)), 2);
 
-	assert_int_equal(transfer_notice(&rig.transfer, &(struct retirement_notice){ put.op_id }),
+	assert_int_equal(mono_transfer_notice(&rig.transfer,
+					      &(struct retirement_notice){ put.op_id }),
 			 0);
 	rig_audit(&rig);
 	assert_int_equal(rig.transfer.put_host_refs, 0);
@@ -358,7 +361,7 @@ static void a_put_has_no_lease_and_no_deadline(void **state)
 	(void)state;
 	publish_and_offer(0, 1);
 	rig_round(&rig, NULL, 0);
-	transfer_drop_lease(&rig.transfer, 0);
+	mono_transfer_drop_lease(&rig.transfer, 0);
 	rig.now_ns = UINT64_MAX - 1;
 	rig_round(&rig, NULL, 0);
 	assert_int_equal(rig.transfer.out.op_count + rig.transfer.out.wake_count, 0);

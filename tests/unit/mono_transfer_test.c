@@ -3,7 +3,7 @@
  * The read transaction and the round: what is asked, what is reserved, what is published, and who
  * is woken.
  *
- * The write transaction is in transfer_backup_test.c, the table of edges in ticket_test.c.
+ * The write transaction is in mono_transfer_backup_test.c, the table of edges in ticket_test.c.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "death.h"
-#include "transfer_rig.h"
+#include "mono_transfer_rig.h"
 
 #define HOST_BLOCKS 12u
 
@@ -35,15 +35,15 @@ static int rig_teardown(void **state)
 	return 0;
 }
 
-static void reopen(const struct transfer_limits *limits, uint32_t host_blocks)
+static void reopen(const struct mono_transfer_limits *limits, uint32_t host_blocks)
 {
 	rig_close(&rig);
 	rig_open(&rig, limits, host_blocks);
 }
 
-static void assert_woken(uint32_t request, uint64_t lease_id, enum transfer_outcome outcome)
+static void assert_woken(uint32_t request, uint64_t lease_id, enum mono_transfer_outcome outcome)
 {
-	const struct transfer_wake *const wake = rig.transfer.out.wakes;
+	const struct mono_transfer_wake *const wake = rig.transfer.out.wakes;
 
 	assert_int_equal(rig.transfer.out.wake_count, 1);
 	assert_int_equal(wake->request, request);
@@ -67,7 +67,7 @@ static void assert_all_home(void)
 	assert_int_equal(rig.transfer.slots.busy_count, 0);
 	assert_int_equal(rig.transfer.host_refs, 0);
 	assert_int_equal(rig.transfer.quarantined, 0);
-	assert_int_equal(transfer_in_flight(&rig.transfer), 0);
+	assert_int_equal(mono_transfer_in_flight(&rig.transfer), 0);
 	assert_int_equal(stratum_room(&rig.coord.host), rig.part.block_count);
 }
 
@@ -142,7 +142,7 @@ static void A3_5_ids_strictly_increase(void **state)
 		assert_true(lease_id > last_id);
 		assert_true(op.op_id > lease_id);
 		last_id = op.op_id;
-		transfer_drop_lease(&rig.transfer, lease_id);
+		mono_transfer_drop_lease(&rig.transfer, lease_id);
 		rig_round_of(&rig, rig_fact(&op, 0, true));
 		assert_all_home();
 	}
@@ -195,7 +195,7 @@ static void what_was_published_since_the_query_is_not_fetched(void **state)
 	rig_round_of(&rig, rig_fact(&op, RIG_ALL_ROWS, true));
 	op = rig_last_op(&rig);
 	assert_true(asks_for(&op, (uint32_t[]){ 1, 3 }, 2));
-	transfer_drop_lease(&rig.transfer, lease_id);
+	mono_transfer_drop_lease(&rig.transfer, lease_id);
 	rig_round_of(&rig, rig_fact(&op, 0, true));
 
 	/* All of it: the wait is over and nothing is read. */
@@ -204,22 +204,22 @@ static void what_was_published_since_the_query_is_not_fetched(void **state)
 	rig_publish(&rig, 3);
 	rig_round_of(&rig, rig_fact(&op, RIG_ALL_ROWS, true));
 	assert_int_equal(rig.transfer.out.op_count, 0);
-	assert_woken(6, lease_id, TRANSFER_MISS);
+	assert_woken(6, lease_id, MONO_TRANSFER_MISS);
 	assert_all_home();
 }
 
 static void a_query_answers_with_its_reason_when_nothing_was_found(void **state)
 {
 	static const struct {
-		enum op_reason        reason;
-		enum transfer_outcome outcome;
-	} cases[] = { { OP_REASON_NONE, TRANSFER_MISS },
-		      { OP_REASON_MISS, TRANSFER_MISS },
-		      { OP_REASON_BACKEND, TRANSFER_BACKEND },
-		      { OP_REASON_HEALTH, TRANSFER_COOLDOWN },
-		      { OP_REASON_QUEUE, TRANSFER_REFUSED },
-		      { OP_REASON_CLOSED, TRANSFER_REFUSED },
-		      { OP_REASON_QUARANTINE, TRANSFER_QUARANTINE } };
+		enum op_reason             reason;
+		enum mono_transfer_outcome outcome;
+	} cases[] = { { OP_REASON_NONE, MONO_TRANSFER_MISS },
+		      { OP_REASON_MISS, MONO_TRANSFER_MISS },
+		      { OP_REASON_BACKEND, MONO_TRANSFER_BACKEND },
+		      { OP_REASON_HEALTH, MONO_TRANSFER_COOLDOWN },
+		      { OP_REASON_QUEUE, MONO_TRANSFER_REFUSED },
+		      { OP_REASON_CLOSED, MONO_TRANSFER_REFUSED },
+		      { OP_REASON_QUARANTINE, MONO_TRANSFER_QUARANTINE } };
 	size_t i;
 
 	(void)state;
@@ -235,9 +235,9 @@ static void a_query_answers_with_its_reason_when_nothing_was_found(void **state)
 
 static void short_host_credits_shorten_the_read(void **state)
 {
-	struct transfer_limits limits = rig_limits;
-	uint64_t               lease_id;
-	struct op              op;
+	struct mono_transfer_limits limits = rig_limits;
+	uint64_t                    lease_id;
+	struct op                   op;
 
 	(void)state;
 	limits.host_credits = 5;
@@ -251,34 +251,34 @@ static void short_host_credits_shorten_the_read(void **state)
 
 static void A6_3_exhausted_host_credits_refuse_before_backend_work(void **state)
 {
-	struct transfer_limits limits = rig_limits;
-	const struct kvs_key   key = key_of(30);
-	uint64_t               lease_id;
-	uint64_t               none = 77;
-	enum transfer_outcome  reason;
+	struct mono_transfer_limits limits = rig_limits;
+	const struct kvs_key        key = key_of(30);
+	uint64_t                    lease_id;
+	uint64_t                    none = 77;
+	enum mono_transfer_outcome  reason;
 
 	(void)state;
 	limits.host_credits = 3;
 	reopen(&limits, HOST_BLOCKS);
 	rig_get(&rig, 0, 1, 3, &lease_id);
-	transfer_begin(&rig.transfer, rig.now_ns);
-	assert_false(transfer_read(&rig.transfer, 1, &key, 1, &none, &reason));
-	assert_int_equal(reason, TRANSFER_CREDITS);
+	mono_transfer_begin(&rig.transfer, rig.now_ns);
+	assert_false(mono_transfer_read(&rig.transfer, 1, &key, 1, &none, &reason));
+	assert_int_equal(reason, MONO_TRANSFER_CREDITS);
 	assert_int_equal(none, 77);
 	assert_int_equal(rig.transfer.out.op_count, 0);
 	assert_int_equal(rig.transfer.out.wake_count, 0);
 	assert_int_equal(rig.transfer.slots.busy_count, 1);
-	assert_int_equal(rig.transfer.outcomes[TRANSFER_CREDITS], 1);
+	assert_int_equal(rig.transfer.outcomes[MONO_TRANSFER_CREDITS], 1);
 }
 
 /* Credits that went between the QUERY and its answer. */
 static void credits_gone_since_the_query_end_the_wait(void **state)
 {
-	struct transfer_limits limits = rig_limits;
-	uint64_t               leases[2];
-	struct op              ops[2];
-	struct fact            facts[2];
-	uint32_t               i;
+	struct mono_transfer_limits limits = rig_limits;
+	uint64_t                    leases[2];
+	struct op                   ops[2];
+	struct fact                 facts[2];
+	uint32_t                    i;
 
 	(void)state;
 	limits.host_credits = 2;
@@ -289,22 +289,22 @@ static void credits_gone_since_the_query_end_the_wait(void **state)
 		facts[i] = rig_fact(&ops[i], RIG_ALL_ROWS, true);
 	}
 	rig_round(&rig, facts, 2);
-	assert_woken(1, leases[1], TRANSFER_CREDITS);
+	assert_woken(1, leases[1], MONO_TRANSFER_CREDITS);
 	assert_int_equal(rig.transfer.slots.busy_count, 1);
 }
 
 static void without_op_credits_a_read_is_refused(void **state)
 {
-	const struct kvs_key  key = key_of(40);
-	uint64_t              none;
-	enum transfer_outcome reason;
-	uint32_t              i;
+	const struct kvs_key       key = key_of(40);
+	uint64_t                   none;
+	enum mono_transfer_outcome reason;
+	uint32_t                   i;
 
 	(void)state;
 	for (i = 0; i < rig_limits.op_credits; i++)
 		rig_read(&rig, i, 1 + i, 1);
-	assert_false(transfer_read(&rig.transfer, 9, &key, 1, &none, &reason));
-	assert_int_equal(reason, TRANSFER_CREDITS);
+	assert_false(mono_transfer_read(&rig.transfer, 9, &key, 1, &none, &reason));
+	assert_int_equal(reason, MONO_TRANSFER_CREDITS);
 	assert_int_equal(rig.transfer.out.op_count, rig_limits.op_credits);
 }
 
@@ -320,7 +320,7 @@ static void without_host_room_the_wait_ends_and_nothing_is_evicted(void **state)
 	lease_id = rig_read(&rig, 4, 1, 2);
 	op = rig_last_op(&rig);
 	rig_round_of(&rig, rig_fact(&op, RIG_ALL_ROWS, true));
-	assert_woken(4, lease_id, TRANSFER_HOST_ROOM);
+	assert_woken(4, lease_id, MONO_TRANSFER_HOST_ROOM);
 	assert_int_equal(rig.transfer.out.op_count, 0);
 	assert_int_not_equal(rig_find(&rig, 50), SLOT_NONE);
 	assert_int_equal(rig.transfer.slots.busy_count, 0);
@@ -336,22 +336,22 @@ static void a_whole_read_is_published_and_held_for_its_request(void **state)
 
 	(void)state;
 	rig_round_of(&rig, rig_fact(&op, RIG_ALL_ROWS, true));
-	assert_woken(5, lease_id, TRANSFER_READY);
+	assert_woken(5, lease_id, MONO_TRANSFER_READY);
 	assert_int_equal(rig.transfer.host_refs, 2);
-	assert_int_equal(transfer_in_flight(&rig.transfer), 0);
+	assert_int_equal(mono_transfer_in_flight(&rig.transfer), 0);
 	for (i = 1; i <= 2; i++) {
 		const uint32_t block = rig_find(&rig, i);
 
 		assert_ptr_equal(arena_block(&rig.part, block).ptr, op.spans[i - 1].ptr);
-		assert_true(transfer_fetched(&rig.transfer, lease_id, block));
-		assert_false(transfer_fetched(&rig.transfer, 0, block));
-		assert_false(transfer_fetched(&rig.transfer, lease_id + 1, block));
+		assert_true(mono_transfer_fetched(&rig.transfer, lease_id, block));
+		assert_false(mono_transfer_fetched(&rig.transfer, 0, block));
+		assert_false(mono_transfer_fetched(&rig.transfer, lease_id + 1, block));
 	}
 	/* The hold keeps them, whatever else needs room; its end leaves idle entries. */
 	rig_pin_all(&rig);
 	assert_int_not_equal(rig_find(&rig, 1), SLOT_NONE);
-	transfer_drop_lease(&rig.transfer, lease_id);
-	assert_false(transfer_fetched(&rig.transfer, lease_id, rig_find(&rig, 1)));
+	mono_transfer_drop_lease(&rig.transfer, lease_id);
+	assert_false(mono_transfer_fetched(&rig.transfer, lease_id, rig_find(&rig, 1)));
 	assert_int_equal(stratum_room(&rig.coord.host), 2);
 	assert_int_equal(rig.transfer.slots.busy_count, 0);
 }
@@ -365,26 +365,26 @@ static void A3_8_only_whole_rows_publish_and_the_others_give_their_blocks_back(v
 	(void)state;
 	fact.reason = OP_REASON_MISS;
 	rig_round_of(&rig, fact);
-	assert_woken(5, lease_id, TRANSFER_READY);
+	assert_woken(5, lease_id, MONO_TRANSFER_READY);
 	assert_int_not_equal(rig_find(&rig, 1), SLOT_NONE);
 	assert_int_equal(rig_find(&rig, 2), SLOT_NONE);
 	assert_int_equal(rig_find(&rig, 3), SLOT_NONE);
 	assert_ptr_equal(arena_block(&rig.part, rig_find(&rig, 4)).ptr, op.spans[3].ptr);
 	assert_int_equal(rig.transfer.host_refs, 2);
-	transfer_drop_lease(&rig.transfer, lease_id);
+	mono_transfer_drop_lease(&rig.transfer, lease_id);
 	assert_all_home();
 }
 
 static void a_read_of_which_nothing_came_wakes_with_its_reason(void **state)
 {
 	static const struct {
-		enum op_reason        reason;
-		enum transfer_outcome outcome;
-	} cases[] = { { OP_REASON_MISS, TRANSFER_MISS },
-		      { OP_REASON_CORRUPT, TRANSFER_CORRUPT },
-		      { OP_REASON_BACKEND, TRANSFER_BACKEND },
-		      { OP_REASON_QUEUE, TRANSFER_REFUSED },
-		      { OP_REASON_QUARANTINE, TRANSFER_QUARANTINE } };
+		enum op_reason             reason;
+		enum mono_transfer_outcome outcome;
+	} cases[] = { { OP_REASON_MISS, MONO_TRANSFER_MISS },
+		      { OP_REASON_CORRUPT, MONO_TRANSFER_CORRUPT },
+		      { OP_REASON_BACKEND, MONO_TRANSFER_BACKEND },
+		      { OP_REASON_QUEUE, MONO_TRANSFER_REFUSED },
+		      { OP_REASON_QUARANTINE, MONO_TRANSFER_QUARANTINE } };
 	uint64_t lease_id;
 	size_t   i;
 
@@ -395,7 +395,7 @@ static void a_read_of_which_nothing_came_wakes_with_its_reason(void **state)
 		rig_round_of(&rig, rig_refused(&op, cases[i].reason));
 		assert_woken(2, lease_id, cases[i].outcome);
 		assert_int_equal(rig.transfer.host_refs, 0);
-		transfer_drop_lease(&rig.transfer, lease_id);
+		mono_transfer_drop_lease(&rig.transfer, lease_id);
 		assert_all_home();
 	}
 }
@@ -408,15 +408,15 @@ static void A3_13_a_key_published_meanwhile_is_used_and_the_duplicate_goes(void 
 
 	(void)state;
 	rig_round_of(&rig, rig_fact(&op, RIG_ALL_ROWS, true));
-	assert_woken(5, lease_id, TRANSFER_READY);
+	assert_woken(5, lease_id, MONO_TRANSFER_READY);
 	assert_int_equal(rig_find(&rig, 1), theirs);
 	assert_int_equal(stratum_refs(&rig.coord.host, theirs), 2);
 	assert_int_equal(rig.transfer.host_refs, 2);
 	assert_int_equal(pool_unbound(rig.coord.host.pool), HOST_BLOCKS - 2);
 	/* It came from the Host, not from the store. */
-	assert_false(transfer_fetched(&rig.transfer, lease_id, theirs));
-	assert_true(transfer_fetched(&rig.transfer, lease_id, rig_find(&rig, 2)));
-	transfer_drop_lease(&rig.transfer, lease_id);
+	assert_false(mono_transfer_fetched(&rig.transfer, lease_id, theirs));
+	assert_true(mono_transfer_fetched(&rig.transfer, lease_id, rig_find(&rig, 2)));
+	mono_transfer_drop_lease(&rig.transfer, lease_id);
 	assert_all_home();
 }
 
@@ -435,12 +435,12 @@ static void X6_a_fetched_block_stays_its_readers_when_another_hold_on_it_ends(vo
 	}
 	rig_round(&rig, facts, 2);
 	assert_int_equal(rig.transfer.out.wake_count, 2);
-	assert_true(transfer_fetched(&rig.transfer, leases[0], rig_find(&rig, 1)));
-	assert_false(transfer_fetched(&rig.transfer, leases[1], rig_find(&rig, 1)));
-	transfer_drop_lease(&rig.transfer, leases[1]);
-	assert_true(transfer_fetched(&rig.transfer, leases[0], rig_find(&rig, 1)));
-	transfer_drop_lease(&rig.transfer, leases[0]);
-	assert_false(transfer_fetched(&rig.transfer, leases[0], rig_find(&rig, 1)));
+	assert_true(mono_transfer_fetched(&rig.transfer, leases[0], rig_find(&rig, 1)));
+	assert_false(mono_transfer_fetched(&rig.transfer, leases[1], rig_find(&rig, 1)));
+	mono_transfer_drop_lease(&rig.transfer, leases[1]);
+	assert_true(mono_transfer_fetched(&rig.transfer, leases[0], rig_find(&rig, 1)));
+	mono_transfer_drop_lease(&rig.transfer, leases[0]);
+	assert_false(mono_transfer_fetched(&rig.transfer, leases[0], rig_find(&rig, 1)));
 	assert_all_home();
 }
 
@@ -454,7 +454,7 @@ static void A3_13_a_read_whose_lease_went_publishes_nothing(void **state)
 	(void)state;
 	rig_read(&rig, 1, 1, 2);
 	op = rig_last_op(&rig);
-	transfer_drop_lease(&rig.transfer, op.op_id);
+	mono_transfer_drop_lease(&rig.transfer, op.op_id);
 	assert_cancels(op.op_id);
 	rig_round_of(&rig, rig_fact(&op, RIG_ALL_ROWS, true));
 	assert_int_equal(rig.transfer.out.op_count, 0);
@@ -462,7 +462,7 @@ static void A3_13_a_read_whose_lease_went_publishes_nothing(void **state)
 	assert_all_home();
 
 	op = rig_get(&rig, 1, 1, 2, &lease_id);
-	transfer_drop_lease(&rig.transfer, lease_id);
+	mono_transfer_drop_lease(&rig.transfer, lease_id);
 	assert_cancels(op.op_id);
 	/* Its blocks stay out of reach until the I/O has retired. */
 	rig_audit(&rig);
@@ -480,12 +480,12 @@ static void a_lease_may_be_dropped_twice_and_late(void **state)
 	const struct op op = rig_last_op(&rig);
 
 	(void)state;
-	transfer_drop_lease(&rig.transfer, 0);
-	transfer_drop_lease(&rig.transfer, lease_id);
-	transfer_drop_lease(&rig.transfer, lease_id);
+	mono_transfer_drop_lease(&rig.transfer, 0);
+	mono_transfer_drop_lease(&rig.transfer, lease_id);
+	mono_transfer_drop_lease(&rig.transfer, lease_id);
 	assert_int_equal(rig.transfer.out.op_count, 2);
 	rig_round_of(&rig, rig_fact(&op, 0, true));
-	transfer_drop_lease(&rig.transfer, lease_id);
+	mono_transfer_drop_lease(&rig.transfer, lease_id);
 	assert_all_home();
 }
 
@@ -508,13 +508,13 @@ static void A3_12_the_deadline_covers_query_and_get_and_frees_nothing(void **sta
 	assert_int_equal(rig.transfer.out.wake_count, 0);
 	rig.now_ns = begin + 1000;
 	rig_round(&rig, NULL, 0);
-	assert_woken(8, lease_id, TRANSFER_DEADLINE);
+	assert_woken(8, lease_id, MONO_TRANSFER_DEADLINE);
 	assert_cancels(op.op_id);
 	assert_int_equal(rig.transfer.host_refs, 2);
-	assert_int_equal(transfer_in_flight(&rig.transfer), 1);
+	assert_int_equal(mono_transfer_in_flight(&rig.transfer), 1);
 
 	/* The request lets go of a lease that ended by itself; time does not run out twice. */
-	transfer_drop_lease(&rig.transfer, lease_id);
+	mono_transfer_drop_lease(&rig.transfer, lease_id);
 	rig.now_ns = begin + 5000;
 	rig_round(&rig, NULL, 0);
 	assert_int_equal(rig.transfer.out.wake_count + rig.transfer.out.op_count, 0);
@@ -530,18 +530,18 @@ static void A7_5_a_deadline_comes_before_a_completion_of_the_same_tick(void **st
 	(void)state;
 	rig.now_ns += rig_limits.deadline_ns;
 	rig_round_of(&rig, rig_fact(&op, RIG_ALL_ROWS, true));
-	assert_woken(8, lease_id, TRANSFER_DEADLINE);
+	assert_woken(8, lease_id, MONO_TRANSFER_DEADLINE);
 	assert_int_equal(rig_find(&rig, 1), SLOT_NONE);
 	assert_all_home();
 }
 
 static void deadlines_and_holds_may_be_as_long_as_a_number_can_say(void **state)
 {
-	static const uint64_t  lengths[] = { UINT64_MAX, UINT64_MAX - 1 };
-	struct transfer_limits limits = rig_limits;
-	uint64_t               lease_id;
-	struct op              op;
-	size_t                 i;
+	static const uint64_t       lengths[] = { UINT64_MAX, UINT64_MAX - 1 };
+	struct mono_transfer_limits limits = rig_limits;
+	uint64_t                    lease_id;
+	struct op                   op;
+	size_t                      i;
 
 	(void)state;
 	for (i = 0; i < ARRAY_COUNT(lengths); i++) {
@@ -553,7 +553,7 @@ static void deadlines_and_holds_may_be_as_long_as_a_number_can_say(void **state)
 		rig_round(&rig, NULL, 0);
 		assert_int_equal(rig.transfer.out.wake_count, 0);
 		rig_round_of(&rig, rig_fact(&op, RIG_ALL_ROWS, true));
-		assert_woken(8, lease_id, TRANSFER_READY);
+		assert_woken(8, lease_id, MONO_TRANSFER_READY);
 		rig.now_ns *= 1000;
 		rig_round(&rig, NULL, 0);
 		assert_int_equal(rig.transfer.expired_holds, 0);
@@ -575,9 +575,9 @@ static void A3_9_a_hold_expires_by_itself_and_leaves_the_entries(void **state)
 	assert_int_equal(rig.transfer.expired_holds, 1);
 	assert_int_equal(rig.transfer.out.wake_count, 0);
 	assert_int_not_equal(rig_find(&rig, 1), SLOT_NONE);
-	assert_false(transfer_fetched(&rig.transfer, lease_id, rig_find(&rig, 1)));
-	transfer_drop_lease(&rig.transfer, lease_id);
-	assert_int_equal(rig.transfer.outcomes[TRANSFER_DEADLINE], 0);
+	assert_false(mono_transfer_fetched(&rig.transfer, lease_id, rig_find(&rig, 1)));
+	mono_transfer_drop_lease(&rig.transfer, lease_id);
+	assert_int_equal(rig.transfer.outcomes[MONO_TRANSFER_DEADLINE], 0);
 	assert_all_home();
 }
 
@@ -590,30 +590,30 @@ static void an_unretired_read_is_quarantined_until_its_notice(void **state)
 	const struct retirement_notice notice = { op.op_id }, other = { lease_id };
 	const struct kvs_key           key = key_of(9);
 	uint64_t                       none;
-	enum transfer_outcome          reason;
+	enum mono_transfer_outcome     reason;
 
 	(void)state;
-	assert_int_equal(transfer_notice(&rig.transfer, &notice), KVS_E_STALE);
+	assert_int_equal(mono_transfer_notice(&rig.transfer, &notice), KVS_E_STALE);
 	rig_round_of(&rig, rig_fact(&op, RIG_ALL_ROWS, false));
-	assert_woken(8, lease_id, TRANSFER_QUARANTINE);
+	assert_woken(8, lease_id, MONO_TRANSFER_QUARANTINE);
 	assert_int_equal(rig_find(&rig, 1), SLOT_NONE);
 	/* It has been woken, so no deadline is left; letting go of the lease changes nothing. */
 	rig.now_ns += 100000;
 	rig_round(&rig, NULL, 0);
 	assert_int_equal(rig.transfer.out.wake_count, 0);
-	transfer_drop_lease(&rig.transfer, lease_id);
+	mono_transfer_drop_lease(&rig.transfer, lease_id);
 
 	/* Its blocks are handed to nobody, its credits stay charged, no new work begins. */
 	assert_int_equal(rig_pin_all(&rig), HOST_BLOCKS - 2);
 	assert_int_equal(rig.transfer.host_refs, 2);
-	assert_int_equal(transfer_in_flight(&rig.transfer), 0);
-	assert_false(transfer_read(&rig.transfer, 1, &key, 1, &none, &reason));
-	assert_int_equal(reason, TRANSFER_QUARANTINE);
+	assert_int_equal(mono_transfer_in_flight(&rig.transfer), 0);
+	assert_false(mono_transfer_read(&rig.transfer, 1, &key, 1, &none, &reason));
+	assert_int_equal(reason, MONO_TRANSFER_QUARANTINE);
 	assert_int_equal(rig.transfer.out.op_count, 0);
 
-	assert_int_equal(transfer_notice(&rig.transfer, &other), KVS_E_STALE);
-	assert_int_equal(transfer_notice(&rig.transfer, &notice), 0);
-	assert_int_equal(transfer_notice(&rig.transfer, &notice), KVS_E_STALE);
+	assert_int_equal(mono_transfer_notice(&rig.transfer, &other), KVS_E_STALE);
+	assert_int_equal(mono_transfer_notice(&rig.transfer, &notice), 0);
+	assert_int_equal(mono_transfer_notice(&rig.transfer, &notice), KVS_E_STALE);
 	rig_audit(&rig);
 	assert_int_equal(rig_pin_all(&rig), 2);
 	assert_int_equal(rig.transfer.host_refs, 0);
@@ -627,11 +627,11 @@ static void a_detached_read_can_be_unretired_too(void **state)
 	const struct retirement_notice notice = { op.op_id };
 
 	(void)state;
-	transfer_drop_lease(&rig.transfer, lease_id);
+	mono_transfer_drop_lease(&rig.transfer, lease_id);
 	rig_round_of(&rig, rig_fact(&op, RIG_ALL_ROWS, false));
 	assert_int_equal(rig.transfer.out.wake_count, 0);
 	assert_int_equal(rig.transfer.quarantined, 1);
-	assert_int_equal(transfer_notice(&rig.transfer, &notice), 0);
+	assert_int_equal(mono_transfer_notice(&rig.transfer, &notice), 0);
 	assert_all_home();
 }
 
@@ -643,12 +643,12 @@ static void A5_5_an_unretired_query_retains_nothing(void **state)
 
 	(void)state;
 	rig_round_of(&rig, rig_fact(&op, 0, false));
-	assert_woken(8, lease_id, TRANSFER_MISS);
+	assert_woken(8, lease_id, MONO_TRANSFER_MISS);
 	assert_all_home();
 
 	lease_id = rig_read(&rig, 8, 1, 2);
 	op = rig_last_op(&rig);
-	transfer_drop_lease(&rig.transfer, lease_id);
+	mono_transfer_drop_lease(&rig.transfer, lease_id);
 	rig_round_of(&rig, rig_fact(&op, 0, false));
 	assert_all_home();
 }
@@ -668,7 +668,7 @@ static void A5_6_a_query_answered_in_quarantine_reserves_nothing(void **state)
 	assert_int_equal(rig.transfer.out.op_count, 0);
 	assert_int_equal(rig.transfer.out.wake_count, 2);
 	assert_int_equal(rig.transfer.out.wakes[1].lease_id, waiting);
-	assert_int_equal(rig.transfer.out.wakes[1].outcome, TRANSFER_QUARANTINE);
+	assert_int_equal(rig.transfer.out.wakes[1].outcome, MONO_TRANSFER_QUARANTINE);
 	assert_int_equal(rig.transfer.host_refs, 2);
 }
 
@@ -682,7 +682,7 @@ static void a_get_in_flight_may_finish_in_quarantine(void **state)
 	(void)state;
 	rig_round_of(&rig, rig_fact(&first, RIG_ALL_ROWS, false));
 	rig_round_of(&rig, rig_fact(&second, RIG_ALL_ROWS, true));
-	assert_woken(1, leases[1], TRANSFER_READY);
+	assert_woken(1, leases[1], MONO_TRANSFER_READY);
 	assert_int_not_equal(rig_find(&rig, 11), SLOT_NONE);
 }
 
@@ -702,14 +702,14 @@ static void the_outputs_hold_the_worst_round(void **state)
 
 		facts[i] = rig_fact(&op, RIG_ALL_ROWS, true);
 	}
-	transfer_begin(&rig.transfer, rig.now_ns);
+	mono_transfer_begin(&rig.transfer, rig.now_ns);
 	for (i = 0; i < n; i++)
-		transfer_drop_lease(&rig.transfer, leases[i]);
-	transfer_tick(&rig.transfer, facts, n);
+		mono_transfer_drop_lease(&rig.transfer, leases[i]);
+	mono_transfer_tick(&rig.transfer, facts, n);
 	for (i = 0; i < n; i++)
 		leases[i] = rig_read(&rig, i, 10 * i, 2);
 	for (i = 0; i < n; i++)
-		transfer_drop_lease(&rig.transfer, leases[i]);
+		mono_transfer_drop_lease(&rig.transfer, leases[i]);
 	assert_int_equal(rig.transfer.out.op_count, 3 * n);
 
 	/* And every ticket wakes in one tick. */
@@ -724,7 +724,7 @@ static void the_outputs_hold_the_worst_round(void **state)
 	rig.now_ns += rig_limits.deadline_ns;
 	rig_round(&rig, NULL, 0);
 	assert_int_equal(rig.transfer.out.wake_count, n);
-	assert_int_equal(rig.transfer.outcomes[TRANSFER_DEADLINE], n);
+	assert_int_equal(rig.transfer.outcomes[MONO_TRANSFER_DEADLINE], n);
 }
 
 /* --- our own mistakes, and the caller's ------------------------------------------------------- */
@@ -747,7 +747,7 @@ static void lose_a_reference(void *arg)
 {
 	(void)arg;
 	rig.transfer.host_refs--;
-	transfer_audit(&rig.transfer);
+	mono_transfer_audit(&rig.transfer);
 }
 
 static void a_second_or_a_strange_fact_panics(void **state)
@@ -764,8 +764,8 @@ static void a_second_or_a_strange_fact_panics(void **state)
 static void limits_are_checked_by_name(void **state)
 {
 	static const struct {
-		struct transfer_limits limits;
-		const char            *field;
+		struct mono_transfer_limits limits;
+		const char                 *field;
 	} cases[] = { { { 0, 1, 1, 1, 1, 1, 1 }, "op_credits:" },
 		      { { 1, 0, 1, 1, 1, 1, 1 }, "host_credits:" },
 		      { { 1, 1, 0, 1, 1, 1, 1 }, "keys of one read:" },
@@ -773,17 +773,17 @@ static void limits_are_checked_by_name(void **state)
 		      { { 1, 1, 1, 0, 1, 1, 1 }, "keys of one put:" },
 		      { { 1, 1, 1, 2, 1, 1, 1 }, "keys of one put:" },
 		      { { 1, 1, 1, 1, 0, 1, 1 }, "backup_queue:" } };
-	struct transfer  transfer;
-	struct kvs_error err;
-	size_t           i;
+	struct mono_transfer transfer;
+	struct kvs_error     err;
+	size_t               i;
 
 	(void)state;
 	for (i = 0; i < ARRAY_COUNT(cases); i++) {
-		assert_int_equal(transfer_open(&transfer, &cases[i].limits, &rig.coord, &rig.part,
-					       &err),
+		assert_int_equal(mono_transfer_open(&transfer, &cases[i].limits, &rig.coord,
+						    &rig.part, &err),
 				 KVS_E_INVALID);
 		assert_ptr_equal(strstr(err.message, cases[i].field), err.message);
-		transfer_close(&transfer);
+		mono_transfer_close(&transfer);
 	}
 }
 
@@ -792,16 +792,16 @@ static void every_outcome_and_drop_has_a_name_of_its_own(void **state)
 	int i, j;
 
 	(void)state;
-	for (i = 0; i < TRANSFER_OUTCOME_COUNT; i++) {
+	for (i = 0; i < MONO_TRANSFER_OUTCOME_COUNT; i++) {
 		for (j = 0; j < i; j++) {
-			assert_string_not_equal(transfer_outcome_name((enum transfer_outcome)i),
-						transfer_outcome_name((enum transfer_outcome)j));
+			assert_string_not_equal(mono_transfer_outcome_name((enum mono_transfer_outcome)i),
+						mono_transfer_outcome_name((enum mono_transfer_outcome)j));
 		}
 	}
-	for (i = 0; i < TRANSFER_DROP_COUNT; i++) {
+	for (i = 0; i < MONO_TRANSFER_DROP_COUNT; i++) {
 		for (j = 0; j < i; j++) {
-			assert_string_not_equal(transfer_drop_name((enum transfer_drop)i),
-						transfer_drop_name((enum transfer_drop)j));
+			assert_string_not_equal(mono_transfer_drop_name((enum mono_transfer_drop)i),
+						mono_transfer_drop_name((enum mono_transfer_drop)j));
 		}
 	}
 }

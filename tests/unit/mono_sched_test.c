@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The scheduler without a store: admission, fences, publication, where a prompt's pages came from.
- * sched_read_test.c has the store's part.
+ * mono_sched_read_test.c has the store's part.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,13 +13,13 @@
 
 #include "rounds.h"
 
-static void assert_pages(const struct sched_result *result, uint32_t device, uint32_t host,
+static void assert_pages(const struct mono_sched_result *result, uint32_t device, uint32_t host,
 			 uint32_t computed)
 {
-	assert_int_equal(result->pages[ORIGIN_DEVICE], device);
-	assert_int_equal(result->pages[ORIGIN_HOST], host);
-	assert_int_equal(result->pages[ORIGIN_STORE], 0);
-	assert_int_equal(result->pages[ORIGIN_RECOMPUTED], computed);
+	assert_int_equal(result->pages[MONO_ORIGIN_DEVICE], device);
+	assert_int_equal(result->pages[MONO_ORIGIN_HOST], host);
+	assert_int_equal(result->pages[MONO_ORIGIN_STORE], 0);
+	assert_int_equal(result->pages[MONO_ORIGIN_RECOMPUTED], computed);
 }
 
 static void A1_8_without_a_store_no_op_is_emitted_and_nothing_prepared(void **state)
@@ -34,16 +34,16 @@ static void A1_8_without_a_store_no_op_is_emitted_and_nothing_prepared(void **st
 		rounds_submit(&rounds, i % ROUNDS_IDS, 10 + i % 3, 13 + i % 4);
 		rounds_step(&rounds);
 		assert_int_equal(rounds.plan->op_count, 0);
-		assert_int_equal(sched_wake_ns(rounds.sched), UINT64_MAX);
-		assert_int_equal(sched_load(rounds.sched).transfers, 0);
-		assert_int_equal(sched_load(rounds.sched).backups, 0);
+		assert_int_equal(mono_sched_wake_ns(rounds.sched), UINT64_MAX);
+		assert_int_equal(mono_sched_load(rounds.sched).transfers, 0);
+		assert_int_equal(mono_sched_load(rounds.sched).backups, 0);
 		rounds_drain(&rounds);
 		assert_false(rounds.results[i % ROUNDS_IDS].considered);
 	}
-	assert_null(sched_transfer(rounds.sched));
-	assert_false(sched_quarantined(rounds.sched));
-	assert_int_equal(sched_notice(rounds.sched, &notice), KVS_E_STALE);
-	sched_discard_backups(rounds.sched);
+	assert_null(mono_sched_transfer(rounds.sched));
+	assert_false(mono_sched_quarantined(rounds.sched));
+	assert_int_equal(mono_sched_notice(rounds.sched, &notice), KVS_E_STALE);
+	mono_sched_discard_backups(rounds.sched);
 	assert_true(rounds_at_rest(&rounds));
 	rounds_close(&rounds);
 }
@@ -51,7 +51,7 @@ static void A1_8_without_a_store_no_op_is_emitted_and_nothing_prepared(void **st
 /* The sums are checked at the end of each request, in rounds_finish(). */
 static void X6_each_page_and_token_of_every_length_has_one_origin(void **state)
 {
-	uint64_t      pages[ORIGIN_COUNT] = { 0 };
+	uint64_t      pages[MONO_ORIGIN_COUNT] = { 0 };
 	struct rounds rounds;
 	uint32_t      length, i;
 
@@ -60,14 +60,14 @@ static void X6_each_page_and_token_of_every_length_has_one_origin(void **state)
 	for (i = 0; i < 3; i++) {
 		for (length = 1; length <= 6 * ROUNDS_PAGE; length++) {
 			rounds_compute(&rounds, 10 + length % 3, length);
-			pages[ORIGIN_DEVICE] += rounds.results[0].pages[ORIGIN_DEVICE];
-			pages[ORIGIN_HOST] += rounds.results[0].pages[ORIGIN_HOST];
-			pages[ORIGIN_RECOMPUTED] += rounds.results[0].pages[ORIGIN_RECOMPUTED];
+			pages[MONO_ORIGIN_DEVICE] += rounds.results[0].pages[MONO_ORIGIN_DEVICE];
+			pages[MONO_ORIGIN_HOST] += rounds.results[0].pages[MONO_ORIGIN_HOST];
+			pages[MONO_ORIGIN_RECOMPUTED] += rounds.results[0].pages[MONO_ORIGIN_RECOMPUTED];
 		}
 	}
-	assert_true(pages[ORIGIN_DEVICE] > 0);
-	assert_true(pages[ORIGIN_HOST] > 0);
-	assert_true(pages[ORIGIN_RECOMPUTED] > 0);
+	assert_true(pages[MONO_ORIGIN_DEVICE] > 0);
+	assert_true(pages[MONO_ORIGIN_HOST] > 0);
+	assert_true(pages[MONO_ORIGIN_RECOMPUTED] > 0);
 	assert_true(rounds_at_rest(&rounds));
 	rounds_close(&rounds);
 }
@@ -85,9 +85,9 @@ static void one_token_takes_a_block_and_leaves_nothing(void **state)
 	assert_int_equal(rounds.plan->passes[0].hit_pages, 0);
 	rounds_finish(&rounds);
 	assert_pages(&rounds.results[3], 0, 0, 1);
-	assert_int_equal(rounds.results[3].tokens[ORIGIN_RECOMPUTED], 1);
-	assert_int_equal(sched_load(rounds.sched).copies, 0);
-	assert_int_equal(sched_coord(rounds.sched)->index.slots.busy_count, 0);
+	assert_int_equal(rounds.results[3].tokens[MONO_ORIGIN_RECOMPUTED], 1);
+	assert_int_equal(mono_sched_load(rounds.sched).copies, 0);
+	assert_int_equal(mono_sched_coord(rounds.sched)->index.slots.busy_count, 0);
 	assert_true(rounds_at_rest(&rounds));
 	rounds_close(&rounds);
 }
@@ -106,8 +106,8 @@ static void exactly_one_page_is_published_and_computed_again(void **state)
 	assert_pages(&rounds.results[0], 0, 0, 1);
 	rounds_compute(&rounds, 10, ROUNDS_PAGE + 1);
 	assert_pages(&rounds.results[0], 1, 0, 1);
-	assert_int_equal(sched_coord(rounds.sched)->device.idle_count, 1);
-	assert_int_equal(sched_coord(rounds.sched)->host.idle_count, 1);
+	assert_int_equal(mono_sched_coord(rounds.sched)->device.idle_count, 1);
+	assert_int_equal(mono_sched_coord(rounds.sched)->host.idle_count, 1);
 	assert_true(rounds_at_rest(&rounds));
 	rounds_close(&rounds);
 }
@@ -121,20 +121,20 @@ static void the_last_of_several_full_pages_is_computed_again(void **state)
 	rounds_compute(&rounds, 10, 3 * ROUNDS_PAGE);
 	rounds_compute(&rounds, 10, 3 * ROUNDS_PAGE);
 	assert_pages(&rounds.results[0], 2, 0, 1);
-	assert_int_equal(rounds.results[0].tokens[ORIGIN_DEVICE], 2 * ROUNDS_PAGE);
+	assert_int_equal(rounds.results[0].tokens[MONO_ORIGIN_DEVICE], 2 * ROUNDS_PAGE);
 	assert_int_equal(rounds_held(&rounds, 10).device_end, 3);
 	rounds_compute(&rounds, 10, 3 * ROUNDS_PAGE + 1);
 	assert_pages(&rounds.results[0], 3, 0, 1);
-	assert_int_equal(rounds.results[0].tokens[ORIGIN_RECOMPUTED], 1);
+	assert_int_equal(rounds.results[0].tokens[MONO_ORIGIN_RECOMPUTED], 1);
 	rounds_close(&rounds);
 }
 
 static void restored_pages_are_read_behind_their_fence_only(void **state)
 {
-	const struct tier_ticket *copy;
-	const struct sched_pass  *pass;
-	struct rounds             rounds;
-	uint32_t                  slot;
+	const struct tier_ticket     *copy;
+	const struct mono_sched_pass *pass;
+	struct rounds                 rounds;
+	uint32_t                      slot;
 
 	(void)state;
 	rounds_start(&rounds, 4, 8, false);
@@ -145,15 +145,15 @@ static void restored_pages_are_read_behind_their_fence_only(void **state)
 	rounds_next(&rounds);
 	assert_int_equal(rounds.plan->pass_count, 0);
 	assert_int_equal(rounds.plan->copy_count, 1);
-	copy = sched_copy(rounds.sched, rounds.plan->copies[0]);
+	copy = mono_sched_copy(rounds.sched, rounds.plan->copies[0]);
 	assert_int_equal(copy->kind, TIER_LOAD);
 	assert_int_equal(copy->pair_count, 3);
 	assert_int_equal(rounds_host_room(&rounds), 8 - 3);
-	assert_false(sched_abort(rounds.sched, slot));
+	assert_false(mono_sched_abort(rounds.sched, slot));
 
 	rounds_next(&rounds);
 	assert_int_equal(rounds.plan->pass_count + rounds.plan->copy_count, 0);
-	sched_copied(rounds.sched, 0);
+	mono_sched_copied(rounds.sched, 0);
 	assert_int_equal(rounds_host_room(&rounds), 8);
 	rounds_next(&rounds);
 	assert_int_equal(rounds.plan->pass_count, 1);
@@ -185,7 +185,7 @@ static void the_host_publishes_behind_the_fence_only(void **state)
 	assert_int_equal(rounds_held(&rounds, 10).device_end, 2);
 	rounds_next(&rounds);
 	assert_int_equal(rounds.plan->copy_count, 1);
-	assert_int_equal(sched_copy(rounds.sched, rounds.plan->copies[0])->kind, TIER_SAVE);
+	assert_int_equal(mono_sched_copy(rounds.sched, rounds.plan->copies[0])->kind, TIER_SAVE);
 	assert_int_equal(rounds_held(&rounds, 10).host_end, 0);
 	/* The source stays while the copy reads it. */
 	assert_int_equal(rounds_device_room(&rounds), 2);
@@ -212,8 +212,8 @@ static void duplicates_in_flight_end_as_one(void **state)
 	rounds_drain(&rounds);
 	assert_pages(&rounds.results[1], 0, 0, 4);
 	assert_pages(&rounds.results[2], 0, 0, 4);
-	assert_int_equal(sched_coord(rounds.sched)->device.idle_count, 3);
-	assert_int_equal(sched_coord(rounds.sched)->host.idle_count, 3);
+	assert_int_equal(mono_sched_coord(rounds.sched)->device.idle_count, 3);
+	assert_int_equal(mono_sched_coord(rounds.sched)->host.idle_count, 3);
 	assert_true(rounds_at_rest(&rounds));
 	rounds_close(&rounds);
 }
@@ -255,9 +255,9 @@ static void an_abort_takes_effect_at_the_next_round_unless_blocks_are_held(void 
 	first = rounds_submit(&rounds, 1, 10, 16);
 	second = rounds_submit(&rounds, 2, 20, 16);
 	rounds_next(&rounds);
-	assert_false(sched_abort(rounds.sched, first));
-	assert_true(sched_abort(rounds.sched, second));
-	assert_int_equal(sched_load(rounds.sched).requests, 2);
+	assert_false(mono_sched_abort(rounds.sched, first));
+	assert_true(mono_sched_abort(rounds.sched, second));
+	assert_int_equal(mono_sched_load(rounds.sched).requests, 2);
 	rounds_finish(&rounds);
 	rounds_drain(&rounds);
 	assert_int_equal(rounds.finished[1], 1);
@@ -273,10 +273,10 @@ static void an_abort_takes_effect_at_the_next_round_unless_blocks_are_held(void 
 
 static void with_all_copy_tickets_busy_admission_waits_for_a_fence(void **state)
 {
-	struct sched_options options = rounds_options(8, 8, false);
-	struct rounds        rounds;
-	uint32_t             copies[3];
-	uint32_t             i;
+	struct mono_sched_options options = rounds_options(8, 8, false);
+	struct rounds             rounds;
+	uint32_t                  copies[3];
+	uint32_t                  i;
 
 	(void)state;
 	options.request_max = 1;
@@ -293,13 +293,13 @@ static void with_all_copy_tickets_busy_admission_waits_for_a_fence(void **state)
 	rounds_submit(&rounds, 3, 40, 5);
 	rounds_next(&rounds);
 	assert_int_equal(rounds.plan->pass_count, 0);
-	sched_copied(rounds.sched, copies[1]);
+	mono_sched_copied(rounds.sched, copies[1]);
 	rounds_next(&rounds);
 	assert_int_equal(rounds.plan->pass_count, 1);
 	rounds_finish(&rounds);
-	assert_int_equal(sched_unsaved(rounds.sched), 0);
-	sched_copied(rounds.sched, copies[0]);
-	sched_copied(rounds.sched, copies[2]);
+	assert_int_equal(mono_sched_unsaved(rounds.sched), 0);
+	mono_sched_copied(rounds.sched, copies[0]);
+	mono_sched_copied(rounds.sched, copies[2]);
 	rounds_drain(&rounds);
 	assert_true(rounds_at_rest(&rounds));
 	rounds_close(&rounds);
@@ -308,9 +308,9 @@ static void with_all_copy_tickets_busy_admission_waits_for_a_fence(void **state)
 /* Two rows, one ticket: the second's page stays on the Device alone. */
 static void a_finished_request_without_a_copy_ticket_is_counted(void **state)
 {
-	struct sched_options options = rounds_options(8, 8, false);
-	struct rounds        rounds;
-	uint32_t             i;
+	struct mono_sched_options options = rounds_options(8, 8, false);
+	struct rounds             rounds;
+	uint32_t                  i;
 
 	(void)state;
 	options.request_max = 2;
@@ -326,11 +326,11 @@ static void a_finished_request_without_a_copy_ticket_is_counted(void **state)
 	rounds_next(&rounds);
 	assert_int_equal(rounds.plan->pass_count, 2);
 	rounds_finish(&rounds);
-	assert_int_equal(sched_unsaved(rounds.sched), 1);
-	assert_int_equal(sched_load(rounds.sched).copies, 6);
+	assert_int_equal(mono_sched_unsaved(rounds.sched), 1);
+	assert_int_equal(mono_sched_load(rounds.sched).copies, 6);
 	assert_int_equal(rounds_held(&rounds, 70).device_end, 1);
 	for (i = 0; i < 6; i++)
-		sched_copied(rounds.sched, i);
+		mono_sched_copied(rounds.sched, i);
 	assert_int_equal(rounds_held(&rounds, 70).host_end, 0);
 	rounds_close(&rounds);
 }
@@ -343,7 +343,7 @@ static void a_full_host_takes_the_front_of_a_prompt(void **state)
 	rounds_start(&rounds, 8, 2, false);
 	rounds_compute(&rounds, 10, 17);
 	assert_int_equal(rounds.finished[0], 1);
-	assert_int_equal(sched_unsaved(rounds.sched), 2);
+	assert_int_equal(mono_sched_unsaved(rounds.sched), 2);
 	assert_int_equal(rounds_held(&rounds, 10).device_end, 4);
 	assert_int_equal(rounds_held(&rounds, 10).host_end, 2);
 	assert_true(rounds_at_rest(&rounds));
@@ -353,8 +353,8 @@ static void a_full_host_takes_the_front_of_a_prompt(void **state)
 /* lru-leaf's promise, for pages that came down from the Device: a prefix outlives its suffix. */
 static void a_chain_copied_to_the_host_leaves_it_from_its_end(void **state)
 {
-	struct sched_options options = rounds_options(8, 4, false);
-	struct rounds        rounds;
+	struct mono_sched_options options = rounds_options(8, 4, false);
+	struct rounds             rounds;
 
 	(void)state;
 	options.coord.host_policy = "lru-leaf";
@@ -370,8 +370,8 @@ static void a_chain_copied_to_the_host_leaves_it_from_its_end(void **state)
 /* The second time there is nothing to copy: the use alone must not leave the prefix the oldest. */
 static void a_chain_used_again_leaves_from_its_end(void **state)
 {
-	struct sched_options options = rounds_options(8, 4, false);
-	struct rounds        rounds;
+	struct mono_sched_options options = rounds_options(8, 4, false);
+	struct rounds             rounds;
 
 	(void)state;
 	options.coord.host_policy = "lru-leaf";
@@ -394,35 +394,35 @@ static void submit_refuses_in_a_sentence(void **state)
 
 	(void)state;
 	rounds_start(&rounds, 2, 2, false);
-	assert_int_equal(sched_submit(rounds.sched, 1, tokens, 0, &slot, &err), KVS_E_INVALID);
+	assert_int_equal(mono_sched_submit(rounds.sched, 1, tokens, 0, &slot, &err), KVS_E_INVALID);
 	assert_string_equal(err.message, "tokens: a request needs at least one");
-	assert_int_equal(sched_submit(rounds.sched, 1, tokens, 9, &slot, &err), KVS_E_INVALID);
+	assert_int_equal(mono_sched_submit(rounds.sched, 1, tokens, 9, &slot, &err), KVS_E_INVALID);
 	assert_string_equal(err.message,
 			    "tokens: 9 are too many for one request, which holds 8 in 2 blocks");
 	assert_int_equal(slot, 77);
-	assert_int_equal(sched_load(rounds.sched).requests, 0);
+	assert_int_equal(mono_sched_load(rounds.sched).requests, 0);
 	for (i = 0; i < 4; i++)
-		assert_int_equal(sched_submit(rounds.sched, i, tokens, 8, &slot, &err), 0);
-	assert_int_equal(sched_submit(rounds.sched, 4, tokens, 8, &slot, &err), KVS_E_FULL);
+		assert_int_equal(mono_sched_submit(rounds.sched, i, tokens, 8, &slot, &err), 0);
+	assert_int_equal(mono_sched_submit(rounds.sched, 4, tokens, 8, &slot, &err), KVS_E_FULL);
 	assert_string_equal(err.message, "requests: 4 are in already");
 	rounds_drain(&rounds);
 	assert_true(rounds_at_rest(&rounds));
 	rounds_close(&rounds);
 }
 
-static void assert_refused(struct sched_options options, const char *message)
+static void assert_refused(struct mono_sched_options options, const char *message)
 {
-	struct sched    *sched = NULL;
-	struct kvs_error err;
+	struct mono_sched *sched = NULL;
+	struct kvs_error   err;
 
-	assert_int_equal(sched_open(&options, NULL, &sched, &err), KVS_E_INVALID);
+	assert_int_equal(mono_sched_open(&options, NULL, &sched, &err), KVS_E_INVALID);
 	assert_string_equal(err.message, message);
 	assert_null(sched);
 }
 
 static void open_refuses_options_out_of_range(void **state)
 {
-	struct sched_options options = rounds_options(2, 2, false);
+	struct mono_sched_options options = rounds_options(2, 2, false);
 
 	(void)state;
 	options.page_tokens = 0;
@@ -443,20 +443,20 @@ static void open_refuses_options_out_of_range(void **state)
 
 static void open_refuses_what_its_rooms_refuse(void **state)
 {
-	struct sched_options options = rounds_options(2, 2, true);
-	struct sched        *sched = NULL;
-	struct kvs_error     err;
+	struct mono_sched_options options = rounds_options(2, 2, true);
+	struct mono_sched        *sched = NULL;
+	struct kvs_error          err;
 
 	(void)state;
 	options.coord.host_policy = "mru";
-	assert_int_equal(sched_open(&options, NULL, &sched, &err), KVS_E_INVALID);
+	assert_int_equal(mono_sched_open(&options, NULL, &sched, &err), KVS_E_INVALID);
 	assert_non_null(strstr(err.message, "\"mru\" is not known"));
 	options = rounds_options(2, 2, true);
 	options.transfer.op_credits = 0;
-	assert_int_equal(sched_open(&options, NULL, &sched, &err), KVS_E_INVALID);
+	assert_int_equal(mono_sched_open(&options, NULL, &sched, &err), KVS_E_INVALID);
 	assert_non_null(strstr(err.message, "op_credits"));
 	assert_null(sched);
-	sched_close(NULL);
+	mono_sched_close(NULL);
 }
 
 int main(void)
