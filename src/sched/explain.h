@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Why a request computed what it might have restored: exactly one reason each.
+ *
+ * A *full hit* restored all that may be restored: no boundary lies between its hit and its reusable
+ * bound.  Every other request has one reason, and the counts of all reasons are the requests that
+ * were admitted, less the full hits.  A reason that storage gave (transfer/outcome.h) stands unless
+ * the hit became full by other means.
+ */
+#ifndef SCHED_EXPLAIN_H
+#define SCHED_EXPLAIN_H
+
+#include "match/pages.h"
+#include "transfer/outcome.h"
+
+#define MISS_REASONS(X) \
+	X(MISS_NONE, "full")           /* it is none */ \
+	X(MISS_STORAGE, "storage")     /* see the outcome of the read */ \
+	X(MISS_NO_STORE, "no_store")   /* neither Device nor Host has it, and there is no store to ask */ \
+	X(MISS_NO_CACHE, "no_cache")   /* the prefix cache is switched off */ \
+	X(MISS_ROLE, "role")           /* a DECODE rank asks no store */ \
+	X(MISS_RETRACTED, "retracted") /* it comes back with what its image had */ \
+	X(MISS_HOLD_EXPIRED, "hold_expired") /* it was read, and its hold ran out before its admission */ \
+	X(MISS_LOST, "lost")           /* it was there or was read, and was evicted before its admission */
+
+enum miss_reason {
+#define MISS_REASON(name, text) name,
+	MISS_REASONS(MISS_REASON)
+#undef MISS_REASON
+	MISS_REASON_COUNT
+};
+
+struct explanation {
+	enum miss_reason  reason;
+	enum read_outcome read;      /* READ_ASKED: storage was not considered, or has not answered */
+	struct shortfall  shortfall; /* what ended the hit, where a block did */
+	uint32_t          prompt_tokens;
+	uint32_t          bound_tokens; /* that might have been restored */
+	uint32_t          tokens[STRATUM_COUNT]; /* restored from Device, from Host */
+	uint32_t          store_tokens; /* of Host's, those that this request's own read brought */
+	uint64_t          wait_ns;      /* for storage */
+};
+
+struct explain_counts {
+	uint64_t admitted;
+	uint64_t full;
+	uint64_t reasons[MISS_REASON_COUNT];   /* MISS_STORAGE: those of reads below, in all */
+	uint64_t reads[READ_OUTCOME_COUNT];
+};
+
+const char *miss_reason_name(enum miss_reason reason);
+/* The one word that reports count by: that of the reason, or of the read's outcome. */
+const char *explanation_word(const struct explanation *explanation);
+/*
+ * One sentence for people: "hit 4,736 of 7,808 tokens, ended by evicted: block 37 of group 0 "full" is
+ * no longer in the store".  group_names as in sched_options.
+ */
+void explanation_print(const struct explanation *explanation, const struct groups *groups, char *buffer,
+		       size_t buffer_bytes);
+
+/* What became of a request. */
+enum sched_end { SCHED_FINISHED, SCHED_ABORTED, SCHED_FAILED };
+
+struct sched_result {
+	char               id[64]; /* SCHED_ID_BYTES */
+	enum sched_end     end;
+	uint32_t           token_count; /* prompt and output */
+	uint32_t           retractions;
+	bool               admitted;    /* ever: the explanation is that of its first admission */
+	struct explanation explanation;
+};
+
+#endif
