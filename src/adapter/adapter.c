@@ -54,7 +54,7 @@ static void answer(struct adapter *adapter, const struct fact *fact)
 static void route(struct adapter *adapter)
 {
 	struct fact          facts[FACT_BATCH];
-	struct exec_pressure pressure;
+	struct pressure pressure;
 	uint32_t             count, i;
 
 	do {

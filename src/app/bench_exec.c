@@ -148,7 +148,7 @@ static void submit(struct bench *bench, uint64_t slot)
 /* Keep `depth` ops under way until `count` have come back. */
 static void pump(struct bench *bench, uint32_t depth, uint32_t count)
 {
-	struct exec_pressure pressure;
+	struct pressure pressure;
 	struct fact          facts[OUTSTANDING_MAX];
 	uint32_t             submitted, delivered = 0;
 

@@ -164,7 +164,7 @@ static int submit_arrived(struct replay *replay, uint64_t now_ns, bool *ret_busy
 
 static bool collect_facts(struct replay *replay)
 {
-	struct exec_pressure pressure;
+	struct pressure pressure;
 	uint32_t             count, i;
 
 	if (!replay->exec)

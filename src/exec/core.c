@@ -312,9 +312,9 @@ void exec_core_unlock(struct exec_core *core, const struct kvs_key *keys, uint32
 
 /* Jobs become live in order of submission, so that the oldest is the first that has not retired. */
 static void measure(const struct exec_core *core, uint64_t now_ns,
-		    struct exec_pressure *ret_pressure)
+		    struct pressure *ret_pressure)
 {
-	struct exec_pressure pressure = { .queued_bytes = core->queued_bytes };
+	struct pressure pressure = { .queued_bytes = core->queued_bytes };
 	int                  class;
 
 	for (class = 0; class < EXEC_CLASS_COUNT; class++)
@@ -325,7 +325,7 @@ static void measure(const struct exec_core *core, uint64_t now_ns,
 }
 
 uint32_t exec_core_poll(struct exec_core *core, uint64_t now_ns, struct fact *ret_facts,
-			uint32_t fact_max, struct exec_pressure *ret_pressure)
+			uint32_t fact_max, struct pressure *ret_pressure)
 {
 	uint32_t count = 0;
 

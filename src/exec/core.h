@@ -44,13 +44,6 @@ struct exec_limits {
 	uint64_t cooldown_max_ns;
 };
 
-/* Owner-local load; the caller's pressure gate reads it.  Query bytes are zero. */
-struct exec_pressure {
-	uint32_t queued_jobs;
-	uint64_t queued_bytes;
-	uint64_t oldest_ns; /* age of the oldest job that is queued, runs or has not retired */
-};
-
 #define EXEC_COUNTERS(X) \
 	X(EXEC_SUBMITTED, "submitted") \
 	X(EXEC_REFUSED_QUEUE, "refused_queue")           /* queue or outstanding limit full */ \
@@ -149,7 +142,7 @@ void exec_core_unlock(struct exec_core *core, const struct kvs_key *keys, uint32
  * many.
  */
 uint32_t exec_core_poll(struct exec_core *core, uint64_t now_ns, struct fact *ret_facts,
-			uint32_t fact_max, struct exec_pressure *ret_pressure);
+			uint32_t fact_max, struct pressure *ret_pressure);
 
 /*
  * An op whose fact came unretired has retired after all.  KVS_E_STALE when no such op is stuck, as

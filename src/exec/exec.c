@@ -251,7 +251,7 @@ void exec_unlock(struct exec *exec, const struct kvs_key *keys, uint32_t count)
 }
 
 uint32_t exec_poll(struct exec *exec, struct fact *ret_facts, uint32_t fact_max,
-		   struct exec_pressure *ret_pressure)
+		   struct pressure *ret_pressure)
 {
 	uint32_t count;
 

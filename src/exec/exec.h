@@ -81,7 +81,7 @@ void exec_cancel(struct exec *exec, uint64_t op_id);
 void exec_unlock(struct exec *exec, const struct kvs_key *keys, uint32_t count);
 
 uint32_t exec_poll(struct exec *exec, struct fact *ret_facts, uint32_t fact_max,
-		   struct exec_pressure *ret_pressure);
+		   struct pressure *ret_pressure);
 
 /*
  * An op whose fact came unretired has retired after all.  KVS_E_STALE when no such op is stuck: a

@@ -5,10 +5,11 @@
  * Above it request states, tickets and plans; below it queues, workers and stores.  All are plain
  * values.
  *
- *   op      one storage job: QUERY, GET or PUT over keys; CANCEL names an existing op.  Immutable
- *           once submitted.
- *   fact    what one owner's executor says of one op: exactly one per dispatched op.
- *   notice  a retirement notice: an op whose fact came unretired has retired after all.
+ *   op        one storage job: QUERY, GET or PUT over keys; CANCEL names an existing op.  Immutable
+ *             once submitted.
+ *   fact      what one owner's executor says of one op: exactly one per dispatched op.
+ *   notice    a retirement notice: an op whose fact came unretired has retired after all.
+ *   pressure  how much one owner's executor has before it; goes up with the facts.
  *
  * An error is not an outcome: a refused submission has no effect and no fact.  Completion is not
  * retirement: `retired` is a field of its own, it defaults to false, and nothing derives it from
@@ -89,6 +90,13 @@ struct fact {
 /* The only edge out of quarantine. */
 struct retirement_notice {
 	uint64_t op_id;
+};
+
+/* Owner-local load; the caller's pressure gate reads it.  Query bytes are zero. */
+struct pressure {
+	uint32_t queued_jobs;
+	uint64_t queued_bytes;
+	uint64_t oldest_ns; /* age of the oldest job that is queued, runs or has not retired */
 };
 
 const char *op_kind_name(enum op_kind kind);

@@ -195,7 +195,7 @@ int gate_submit(struct gate *gate, uint64_t op_id, enum op_kind kind)
 
 uint32_t gate_poll(struct gate *gate, struct fact *ret_facts, uint32_t fact_max)
 {
-	struct exec_pressure pressure;
+	struct pressure pressure;
 
 	return exec_poll(gate->exec, ret_facts, fact_max, &pressure);
 }

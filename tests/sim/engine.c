@@ -135,7 +135,7 @@ static void forward(struct sim *sim, const struct mono_sched_pass *pass)
 
 static void collect_facts(struct sim *sim)
 {
-	struct exec_pressure pressure;
+	struct pressure pressure;
 	struct fact          facts[OPS_MAX];
 	const uint32_t       count = exec_core_poll(&sim->exec, sim->world.now, facts,
 						    mono_sched_fact_room(sim->sched), &pressure);

@@ -183,7 +183,7 @@ static void give(struct sim *sim)
 static void collect(struct sim *sim)
 {
 	struct sim_locker *const locker = &sim->locker;
-	struct exec_pressure     pressure;
+	struct pressure          pressure;
 	struct fact              facts[LOCK_OPS];
 	const uint32_t count = exec_core_poll(&locker->exec, sim->world.now, facts, LOCK_OPS,
 					      &pressure);

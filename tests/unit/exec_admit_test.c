@@ -102,7 +102,7 @@ static void run(struct exec_core *core, uint64_t op_id, enum exec_evidence evide
 
 static uint32_t drain(struct exec_core *core, struct fact *ret_facts)
 {
-	struct exec_pressure pressure;
+	struct pressure pressure;
 	const uint32_t count = exec_core_poll(core, 0, ret_facts, OUTSTANDING_MAX, &pressure);
 
 	exec_core_audit(core);

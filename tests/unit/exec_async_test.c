@@ -83,7 +83,7 @@ static uint64_t submit(struct rig *rig, enum op_kind kind, uint32_t first, uint3
 
 static struct fact collect(struct rig *rig)
 {
-	struct exec_pressure pressure;
+	struct pressure pressure;
 	struct fact          fact;
 
 	while (exec_poll(rig->exec, &fact, 1, &pressure) == 0)

@@ -304,7 +304,7 @@ static void wait_for_the_write(struct late_store *late)
 static void get_into(struct exec *exec, const struct kvs_span *span)
 {
 	const struct kvs_key key = key_of(0);
-	struct exec_pressure pressure;
+	struct pressure pressure;
 	struct fact          fact;
 	struct op            op = { .op_id = 1, .kind = OP_GET, .key_count = 1, .keys = &key,
 				    .spans = span };

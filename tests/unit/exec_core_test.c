@@ -91,7 +91,7 @@ static void run(struct exec_core *core, enum exec_class class, bool retired)
 }
 
 static uint32_t poll_at(struct exec_core *core, uint64_t now_ns, struct fact *ret_facts,
-			struct exec_pressure *ret_pressure)
+			struct pressure *ret_pressure)
 {
 	const uint32_t count =
 		exec_core_poll(core, now_ns, ret_facts, OUTSTANDING_MAX, ret_pressure);
@@ -102,7 +102,7 @@ static uint32_t poll_at(struct exec_core *core, uint64_t now_ns, struct fact *re
 
 static uint32_t poll_facts(struct exec_core *core, struct fact *ret_facts)
 {
-	struct exec_pressure pressure;
+	struct pressure pressure;
 
 	return poll_at(core, 0, ret_facts, &pressure);
 }
@@ -192,7 +192,7 @@ static void jobs_start_in_order_of_submission_and_facts_come_in_order_of_complet
 static void a_fact_is_delivered_once_and_waits_when_there_is_no_room(void **state)
 {
 	struct exec_core *const core = *state;
-	struct exec_pressure    pressure;
+	struct pressure         pressure;
 	struct fact             facts[OUTSTANDING_MAX];
 
 	submit(core, 1, OP_GET, 0);
@@ -315,7 +315,7 @@ static void A5_6_each_unretired_op_needs_its_own_notice(void **state)
 static void check_pressure(struct exec_core *core, uint64_t now_ns, uint32_t jobs, uint64_t bytes,
 			   uint64_t oldest_ns)
 {
-	struct exec_pressure pressure;
+	struct pressure pressure;
 	struct fact          facts[OUTSTANDING_MAX];
 
 	poll_at(core, now_ns, facts, &pressure);

@@ -181,7 +181,7 @@ static void the_hook_is_called_when_facts_are_ready(void **state)
 static void A5_2_the_poll_measures_what_waits_and_runs(void **state)
 {
 	struct gate *const   gate = *state;
-	struct exec_pressure first, second;
+	struct pressure first, second;
 	struct fact          facts[8];
 
 	assert_int_equal(gate_submit(gate, 1, OP_GET), 0);
