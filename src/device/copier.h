@@ -201,11 +201,7 @@ static inline const struct copier_piece *copier_pieces(const struct copier *copi
 /* Where a Host block begins. */
 static inline uint8_t *copier_host(const struct copier *copier, uint32_t group, uint32_t block)
 {
-	uint64_t inside;
-	uint32_t parent;
-
-	hostmap_place(&copier->hostmap, group, block, &parent, &inside);
-	return (uint8_t *)arena_block(copier->host, parent).ptr + inside;
+	return hostmap_span(&copier->hostmap, copier->host, group, block).ptr;
 }
 
 #endif

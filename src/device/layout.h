@@ -26,7 +26,7 @@
 
 #include <stdbool.h>
 
-#include "device/hostmap.h"
+#include "arena/hostmap.h"
 
 #define LAYOUT_FIELDS_MAX 1024u    /* of all groups, draft included; every pair of a group's is compared */
 #define LAYOUT_BUFFERS_MAX 1024u   /* one for each field is the most that makes sense */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The transfer layout and the geometry of Host blocks: what is worked out, and what is refused and how. */
+/* The transfer layout: what is worked out, and what is refused and how. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,66 +59,6 @@ static void refuses(const struct layout_spec *target, const struct layout_spec *
 
 /* --- the Host --------------------------------------------------------------------------------- */
 
-static struct hostmap hostmap_of(uint32_t parents, uint32_t count,
-				 const struct hostmap_group *groups)
-{
-	struct hostmap hostmap;
-
-	assert_int_equal(hostmap_make(groups, count, parents, &hostmap, NULL), 0);
-	return hostmap;
-}
-
-static uint64_t offset_of(const struct hostmap *hostmap, uint32_t group, uint32_t block)
-{
-	uint64_t offset;
-
-	assert_int_equal(hostmap_find(hostmap, group, block, &offset, NULL), 0);
-	return offset;
-}
-
-/* Full attention K = 4 of 32 bytes beside a state K = 1 of 80: S = 128. */
-static void block_offsets_follow_group_packing_without_overlap(void **state)
-{
-	const struct hostmap_group groups[] = { { 4, 32 }, { 1, 80 } };
-	const struct hostmap       hostmap = hostmap_of(2, 2, groups);
-
-	(void)state;
-	assert_int_equal(hostmap.parent_bytes, 128);
-	assert_int_equal(offset_of(&hostmap, 0, 1), 0);
-	assert_int_equal(offset_of(&hostmap, 0, 4), 3 * 32);
-	assert_int_equal(offset_of(&hostmap, 0, 5), 128);
-	assert_int_equal(offset_of(&hostmap, 0, 8), 128 + 3 * 32);
-	assert_int_equal(offset_of(&hostmap, 1, 1), 0);
-	assert_int_equal(offset_of(&hostmap, 1, 2), 128);
-}
-
-static void a_parent_has_room_for_the_greediest_group(void **state)
-{
-	const struct hostmap_group groups[] = { { 1, 80 }, { 4, 32 }, { 2, 50 } };
-
-	(void)state;
-	assert_int_equal(hostmap_of(2, 3, groups).parent_bytes, 128);
-}
-
-static void null_and_out_of_range_blocks_are_rejected(void **state)
-{
-	const struct hostmap_group groups[] = { { 4, 32 }, { 1, 80 } };
-	const struct hostmap       hostmap = hostmap_of(2, 2, groups);
-	uint64_t                   offset = 77;
-	struct kvs_error           err;
-
-	(void)state;
-	assert_int_equal(hostmap_find(&hostmap, 0, 0, &offset, &err), KVS_E_INVALID);
-	assert_string_equal(err.message, "group 0: block: 0, must be 1 to 8");
-	assert_int_equal(hostmap_find(&hostmap, 0, 9, &offset, &err), KVS_E_INVALID);
-	assert_string_equal(err.message, "group 0: block: 9, must be 1 to 8");
-	assert_int_equal(hostmap_find(&hostmap, 1, 3, &offset, &err), KVS_E_INVALID);
-	assert_string_equal(err.message, "group 1: block: 3, must be 1 to 2");
-	assert_int_equal(hostmap_find(&hostmap, 2, 1, &offset, &err), KVS_E_INVALID);
-	assert_string_equal(err.message, "group: 2, must be below 2");
-	assert_int_equal(offset, 77);
-}
-
 /* Full attention K = 16 with fields of 40 and 40, a state K = 1 with 1000 and 200. */
 static void host_fields_are_packed_without_padding(void **state)
 {
@@ -142,53 +82,6 @@ static void host_fields_are_packed_without_padding(void **state)
 	assert_int_equal(hostmap.parent_bytes, 1280);
 	assert_int_equal(hostmap.parent_count, 5);
 	layout_close(&layout);
-}
-
-/* Numbers only: what is shared with storage knows of no Device buffer and holds no pointer. */
-static void A1_3_the_geometry_of_the_host_is_numbers_alone(void **state)
-{
-	const struct hostmap_group groups[] = { { 4, 32 }, { 1, 80 } };
-	const struct hostmap       hostmap = hostmap_of(2, 2, groups);
-	const struct hostmap       copy = hostmap;
-
-	(void)state;
-	assert_int_equal(sizeof(copy), 2 * sizeof(uint32_t) + sizeof(uint64_t) +
-					       HOSTMAP_GROUPS_MAX * sizeof(struct hostmap_group));
-	assert_int_equal(sizeof(struct hostmap_group), 2 * sizeof(uint64_t));
-	assert_int_equal(offset_of(&copy, 0, 6), offset_of(&hostmap, 0, 6));
-}
-
-static void a_host_that_cannot_be_is_refused(void **state)
-{
-	static const struct {
-		struct hostmap_group group;
-		uint32_t             group_count, parents;
-		const char          *sentence;
-	} cases[] = {
-		{ { 1, 1 }, 0, 1, "group_count: 0, must be 1 to 16" },
-		{ { 1, 1 }, 17, 1, "group_count: 17, must be 1 to 16" },
-		{ { 1, 1 }, 1, 0, "parent_count: 0, must be 1 to 2147483647" },
-		{ { 1, 1 }, 1, 1u << 31, "parent_count: 2147483648, must be 1 to 2147483647" },
-		{ { 0, 1 }, 1, 1, "group 0: packing: 0, must be at least 1" },
-		{ { 1, 0 }, 1, 1, "group 0: block_bytes: 0, must be at least 1" },
-		{ { 3, 1 }, 1, 1u << 30,
-		  "group 0: packing: 3, in 1073741824 parents block numbers would pass 2147483647" },
-		{ { 2, UINT64_C(1) << 62 }, 1, 1,
-		  "group 0: block_bytes: 4611686018427387904, 2 in each of 1 parents overflow 63 bits" },
-		{ { 4, UINT64_C(1) << 62 }, 1, 1,
-		  "group 0: block_bytes: 4611686018427387904, 4 in each of 1 parents overflow 63 bits" },
-	};
-	struct hostmap   hostmap;
-	struct kvs_error err;
-	size_t           i;
-
-	(void)state;
-	for (i = 0; i < ARRAY_COUNT(cases); i++) {
-		assert_int_equal(hostmap_make(&cases[i].group, cases[i].group_count,
-					      cases[i].parents, &hostmap, &err),
-				 KVS_E_INVALID);
-		assert_string_equal(err.message, cases[i].sentence);
-	}
 }
 
 /* --- fields ----------------------------------------------------------------------------------- */
@@ -799,12 +692,7 @@ static void a_draft_that_leaves_out_names_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(block_offsets_follow_group_packing_without_overlap),
-		cmocka_unit_test(a_parent_has_room_for_the_greediest_group),
-		cmocka_unit_test(null_and_out_of_range_blocks_are_rejected),
 		cmocka_unit_test(host_fields_are_packed_without_padding),
-		cmocka_unit_test(A1_3_the_geometry_of_the_host_is_numbers_alone),
-		cmocka_unit_test(a_host_that_cannot_be_is_refused),
 		cmocka_unit_test(a_fields_id_names_its_layer),
 		cmocka_unit_test(an_id_without_a_layer_is_refused),
 		cmocka_unit_test(a_plane_gives_the_offset_of_virtual_block_zero),

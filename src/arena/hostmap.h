@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The geometry of Host blocks: numbers only, no Device buffer and no address.
+ * The geometry of Host blocks: numbers only, no Device buffer and no pointer.
  *
  * Host memory is parents of equal bytes S.  A parent holds packing (K) blocks of one group, one
  * behind the other from its front; a block of group g is B_g bytes, its fields without padding, and
@@ -9,11 +9,12 @@
  *   parent = (block - 1) / K,  slot = (block - 1) % K,  offset = parent * S + slot * B_g
  *
  * so that (offset, B_g) is all that storage needs to know of a block.  The offset counts parents
- * that touch; where they are places of an arena part, hostmap_place() gives the two halves.
+ * that touch; where they are blocks of an arena part, hostmap_span() says where the bytes are.
  */
-#ifndef DEVICE_HOSTMAP_H
-#define DEVICE_HOSTMAP_H
+#ifndef ARENA_HOSTMAP_H
+#define ARENA_HOSTMAP_H
 
+#include "arena/arena.h"
 #include "base/err.h"
 
 #define HOSTMAP_GROUPS_MAX 16u
@@ -53,5 +54,13 @@ int hostmap_find(const struct hostmap *hostmap, uint32_t group, uint32_t block,
 /* A block's parent, from 0, and how many bytes behind its front; asserts that they exist. */
 void hostmap_place(const struct hostmap *hostmap, uint32_t group, uint32_t block,
 		   uint32_t *ret_parent, uint64_t *ret_inside);
+
+/*
+ * A block's bytes in a part of which each block is a parent: ptr, and bytes and room of the group's
+ * block, for its neighbour begins behind it.  Asserts that the block exists and that the parent has
+ * room for it.
+ */
+struct kvs_span hostmap_span(const struct hostmap *hostmap, const struct arena_part *part,
+			     uint32_t group, uint32_t block);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See hostmap.h. */
-#include "device/hostmap.h"
+#include "arena/hostmap.h"
 
 #include <inttypes.h>
 
@@ -63,6 +63,19 @@ void hostmap_place(const struct hostmap *hostmap, uint32_t group, uint32_t block
 	*ret_parent = (block - 1) / hostmap->group[group].packing;
 	*ret_inside = (block - 1) % hostmap->group[group].packing *
 		      hostmap->group[group].block_bytes;
+}
+
+struct kvs_span hostmap_span(const struct hostmap *hostmap, const struct arena_part *part,
+			     uint32_t group, uint32_t block)
+{
+	uint32_t parent;
+	uint64_t inside;
+
+	KVS_ASSERT_CMP(hostmap->parent_bytes, <=, part->block_bytes);
+	hostmap_place(hostmap, group, block, &parent, &inside);
+	return (struct kvs_span){ .ptr = (uint8_t *)arena_block(part, parent).ptr + inside,
+				  .bytes = hostmap->group[group].block_bytes,
+				  .room = hostmap->group[group].block_bytes };
 }
 
 int hostmap_find(const struct hostmap *hostmap, uint32_t group, uint32_t block,
