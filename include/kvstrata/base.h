@@ -78,7 +78,8 @@ struct kvs_namespace {
 struct kvs_key {
 	struct kvs_namespace space;
 	uint8_t              hash[32]; /* prefix hash of the page, or the caller's own opaque hash */
-	uint32_t             group;    /* group id; 0 where there is one group */
+	uint16_t             group;    /* group id; 0 where there is one group */
+	uint16_t             replica;  /* whose part it is where ranks hold different ones; else 0 */
 	uint32_t             offset;   /* ordinal of the block inside the page, not a byte offset */
 };
 

@@ -44,7 +44,7 @@ struct agree_options {
 	uint32_t copies_max; /* tickets of Device copies */
 };
 
-/* What one owner says in a round.  Lists are in any order; each op, notice and copy at most once ever. */
+/* What one owner says in a round.  Lists are in any order; each op, notice and copy comes once ever. */
 struct agree_report {
 	uint64_t                        now_ns; /* of its own monotonic clock */
 	struct pressure                 pressure;

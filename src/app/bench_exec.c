@@ -254,7 +254,7 @@ static int open_buffers(struct bench *bench, struct kvs_error *err)
 		return err_set(err, -ENOMEM, "no memory for %" PRIu64 " keys", rows);
 	for (i = 0; i < rows; i++) {
 		/* The op's place, and the key's in it. */
-		bench->keys[i].group = (uint32_t)(i / batch);
+		bench->keys[i].group = (uint16_t)(i / batch);
 		bench->keys[i].offset = (uint32_t)(i % batch);
 		bench->spans[i] = (struct kvs_span){ bench->block, BLOCK_BYTES, BLOCK_BYTES };
 	}

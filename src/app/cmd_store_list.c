@@ -31,10 +31,10 @@ struct list {
 
 static void print_key(const struct strata_finding *finding)
 {
-	char space[KEY_TEXT_SPACE_BYTES], hash[KEY_TEXT_HASH_BYTES];
+	char space[KEY_TEXT_SPACE_BYTES], hash[KEY_TEXT_HASH_BYTES], group[KEY_TEXT_GROUP_BYTES];
 
-	printf("%s %" PRIu32 " %" PRIu32 " %s %" PRIu64 "\n",
-	       key_text_space(&finding->key->space, space), finding->key->group,
+	printf("%s %s %" PRIu32 " %s %" PRIu64 "\n",
+	       key_text_space(&finding->key->space, space), key_text_group(finding->key, group),
 	       finding->key->offset, key_text_hash(finding->key, hash), finding->bytes);
 }
 
@@ -42,10 +42,10 @@ static void print_key_json(const struct strata_finding *finding, bool first)
 {
 	char space[KEY_TEXT_SPACE_BYTES], hash[KEY_TEXT_HASH_BYTES];
 
-	printf("%s\n  {\"namespace\": \"%s\", \"group\": %" PRIu32 ", \"offset\": %" PRIu32
-	       ", \"hash\": \"%s\", \"bytes\": %" PRIu64 "}",
+	printf("%s\n  {\"namespace\": \"%s\", \"group\": %u, \"replica\": %u"
+	       ", \"offset\": %" PRIu32 ", \"hash\": \"%s\", \"bytes\": %" PRIu64 "}",
 	       first ? "" : ",", key_text_space(&finding->key->space, space), finding->key->group,
-	       finding->key->offset, key_text_hash(finding->key, hash), finding->bytes);
+	       finding->key->replica, finding->key->offset, key_text_hash(finding->key, hash), finding->bytes);
 }
 
 static bool see(void *ctx, const struct strata_finding *finding)
@@ -127,7 +127,8 @@ const struct app_command store_list_command = {
 	.summary = "prints the keys of a store",
 	.text = "Prints one line a key: namespace, group, offset, hash, bytes of payload, in the order in\n"
 		"which objects lie in the file.  Joined with colons, the first four are the key that\n"
-		"`kvstrata store rm --key` takes.\n"
+		"`kvstrata store rm --key` takes.  Of a replica past 0 its number is behind the group's:\n"
+		"3.1 is group 3, replica 1.\n"
 		"\n"
 		"It reads summaries, no payload, and writes nothing.  What a process puts or removes\n"
 		"meanwhile may be missing or may be told all the same.\n",

@@ -21,12 +21,21 @@ char *key_text_hash(const struct kvs_key *key, char buffer[KEY_TEXT_HASH_BYTES])
 	return buffer;
 }
 
+char *key_text_group(const struct kvs_key *key, char buffer[KEY_TEXT_GROUP_BYTES])
+{
+	if (key->replica == 0)
+		snprintf(buffer, KEY_TEXT_GROUP_BYTES, "%u", key->group);
+	else
+		snprintf(buffer, KEY_TEXT_GROUP_BYTES, "%u.%u", key->group, key->replica);
+	return buffer;
+}
+
 char *key_text(const struct kvs_key *key, char buffer[KEY_TEXT_BYTES])
 {
-	char space[KEY_TEXT_SPACE_BYTES], hash[KEY_TEXT_HASH_BYTES];
+	char space[KEY_TEXT_SPACE_BYTES], hash[KEY_TEXT_HASH_BYTES], group[KEY_TEXT_GROUP_BYTES];
 
-	snprintf(buffer, KEY_TEXT_BYTES, "%s:%" PRIu32 ":%" PRIu32 ":%s",
-		 key_text_space(&key->space, space), key->group, key->offset,
+	snprintf(buffer, KEY_TEXT_BYTES, "%s:%s:%" PRIu32 ":%s",
+		 key_text_space(&key->space, space), key_text_group(key, group), key->offset,
 		 key_text_hash(key, hash));
 	return buffer;
 }
@@ -56,7 +65,7 @@ static bool parse_hex(const char *text, size_t length, uint8_t *ret_bytes, size_
 	return true;
 }
 
-static bool parse_number(const char *text, size_t length, uint32_t *ret_number)
+static bool parse_number(const char *text, size_t length, uint32_t max, uint32_t *ret_number)
 {
 	char     copy[16];
 	uint64_t number;
@@ -65,9 +74,24 @@ static bool parse_number(const char *text, size_t length, uint32_t *ret_number)
 		return false;
 	memcpy(copy, text, length);
 	copy[length] = '\0';
-	if (units_count(copy, &number) < 0 || number > UINT32_MAX)
+	if (units_count(copy, &number) < 0 || number > max)
 		return false;
 	*ret_number = (uint32_t)number;
+	return true;
+}
+
+/* GROUP or GROUP.REPLICA. */
+static bool parse_group(const char *text, size_t length, struct kvs_key *key)
+{
+	const char *const dot = memchr(text, '.', length);
+	const size_t      digits = dot ? (size_t)(dot - text) : length;
+	uint32_t          group, replica = 0;
+
+	if (!parse_number(text, digits, UINT16_MAX, &group) ||
+	    (dot && !parse_number(dot + 1, length - digits - 1, UINT16_MAX, &replica)))
+		return false;
+	key->group = (uint16_t)group;
+	key->replica = (uint16_t)replica;
 	return true;
 }
 
@@ -96,8 +120,8 @@ bool key_text_parse(const char *text, struct kvs_key *ret_key)
 			part[i + 1] = part[i] + length[i] + 1;
 	}
 	if (!parse_hex(part[0], length[0], key.space.byte, sizeof(key.space.byte)) ||
-	    !parse_number(part[1], length[1], &key.group) ||
-	    !parse_number(part[2], length[2], &key.offset) ||
+	    !parse_group(part[1], length[1], &key) ||
+	    !parse_number(part[2], length[2], UINT32_MAX, &key.offset) ||
 	    !parse_hex(part[3], length[3], key.hash, sizeof(key.hash)))
 		return false;
 	*ret_key = key;

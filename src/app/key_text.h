@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Keys as users see and write them: NAMESPACE:GROUP:OFFSET:HASH, the first and the last in hex, 32 and
- * 64 digits; as they are named in a Redis server, behind the prefix there.
+ * 64 digits; as they are named in a Redis server, behind the prefix there.  Of a replica past 0 the
+ * number stands behind the group's: GROUP.REPLICA.
  */
 #ifndef APP_KEY_TEXT_H
 #define APP_KEY_TEXT_H
@@ -12,11 +13,13 @@
 
 #define KEY_TEXT_SPACE_BYTES 33u
 #define KEY_TEXT_HASH_BYTES 65u
+#define KEY_TEXT_GROUP_BYTES 12u
 #define KEY_TEXT_BYTES 128u
 
 /* All return the buffer. */
 char *key_text_space(const struct kvs_namespace *space, char buffer[KEY_TEXT_SPACE_BYTES]);
 char *key_text_hash(const struct kvs_key *key, char buffer[KEY_TEXT_HASH_BYTES]);
+char *key_text_group(const struct kvs_key *key, char buffer[KEY_TEXT_GROUP_BYTES]);
 char *key_text(const struct kvs_key *key, char buffer[KEY_TEXT_BYTES]);
 
 /* False: that is none.  Digits above 9 may be large or small. */

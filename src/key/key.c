@@ -10,6 +10,8 @@
 #include <endian.h>
 #include <string.h>
 
+#include "base/err.h"
+
 /* The largest page that engines use. */
 #define PIECE_TOKENS 512u
 
@@ -133,9 +135,13 @@ void key_namespace(const char *identity, struct kvs_namespace *ret_space)
 }
 
 void key_make(const struct kvs_namespace *space, const struct prefix_hash *hash, uint32_t group,
-	      uint32_t offset, struct kvs_key *ret_key)
+	      uint16_t replica, uint32_t offset, struct kvs_key *ret_key)
 {
-	*ret_key = (struct kvs_key){ .space = *space, .group = group, .offset = offset };
+	KVS_ASSERT_CMP(group, <=, UINT16_MAX);
+	*ret_key = (struct kvs_key){ .space = *space,
+				     .group = (uint16_t)group,
+				     .replica = replica,
+				     .offset = offset };
 	memcpy(ret_key->hash, hash->byte, sizeof(ret_key->hash));
 }
 

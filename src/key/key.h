@@ -51,8 +51,9 @@ void prefix_hash_end(struct sha256_stream *stream, struct prefix_hash *ret_hash)
 /* A namespace from a deployment's identity text: SHA-256 of "kvs", the compatibility epoch and the text. */
 void key_namespace(const char *identity, struct kvs_namespace *ret_space);
 
+/* Asserts that the group's number fits; groups that come from input are fewer (match/groups.h). */
 void key_make(const struct kvs_namespace *space, const struct prefix_hash *hash, uint32_t group,
-	      uint32_t offset, struct kvs_key *ret_key);
+	      uint16_t replica, uint32_t offset, struct kvs_key *ret_key);
 
 /* What map_hash() gives for a key, where the map is not at hand: they must agree. */
 uint64_t key_hash(const struct kvs_key *key);

@@ -237,7 +237,7 @@ void pages_key(const struct pages *pages, uint32_t cell, struct kvs_key *ret_key
 	const uint32_t                column = pages_cell_column(pages, cell);
 	const uint32_t                group = pages->groups.column_group[column];
 
-	key_make(&name->space, &name->hash, group,
+	key_make(&name->space, &name->hash, group, 0,
 		 column - pages->groups.group[group].first_column, ret_key);
 }
 

@@ -45,7 +45,7 @@ void mono_request_begin(struct mono_request *request, const struct mono_sched_op
 	};
 	prefix_hash_chain(&prompt, 0, request->key_count, NULL, scratch);
 	for (i = 0; i < request->key_count; i++)
-		key_make(&options->space, &scratch[i], 0, 0, &request->keys[i]);
+		key_make(&options->space, &scratch[i], 0, 0, 0, &request->keys[i]);
 }
 
 static uint64_t tokens_of(uint64_t token_count, uint32_t page_tokens, uint64_t first_page,

@@ -279,7 +279,7 @@ void query_key_name(const struct query *query, const struct query_ask *ask, uint
 
 	KVS_ASSERT_CMP(key, <, query->key_count);
 	key_make(ask->space,
-		 k->tail == TAIL_NONE ? &ask->hashes[k->page] : &ask->tails[k->tail].hash, group,
+		 k->tail == TAIL_NONE ? &ask->hashes[k->page] : &ask->tails[k->tail].hash, group, 0,
 		 k->column - query->groups.group[group].first_column, ret_key);
 }
 

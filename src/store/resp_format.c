@@ -43,12 +43,17 @@ size_t resp_key_text(const char *prefix, const struct kvs_key *key, char ret_tex
 {
 	char space[2 * sizeof(key->space) + 1];
 	char hash[2 * sizeof(key->hash) + 1];
+	char group[16];
 	int  bytes;
 
+	if (key->replica == 0)
+		snprintf(group, sizeof(group), "%u", key->group);
+	else
+		snprintf(group, sizeof(group), "%u.%u", key->group, key->replica);
 	hex_encode(key->space.byte, sizeof(key->space.byte), space);
 	hex_encode(key->hash, sizeof(key->hash), hash);
-	bytes = snprintf(ret_text, RESP_KEY_MAX, "%s:%s:%" PRIu32 ":%" PRIu32 ":%s", prefix, space,
-			 key->group, key->offset, hash);
+	bytes = snprintf(ret_text, RESP_KEY_MAX, "%s:%s:%s:%" PRIu32 ":%s", prefix, space,
+			 group, key->offset, hash);
 	KVS_ASSERT(bytes > 0 && bytes < (int)RESP_KEY_MAX);
 	return (size_t)bytes;
 }
@@ -75,7 +80,19 @@ static const char *number_take(const char *at, uint32_t *ret_value)
 {
 	for (; *at >= '0' && *at <= '9'; at++)
 		*ret_value = *ret_value * 10 + (uint32_t)(*at - '0');
-	return at + (*at == ':');
+	return at;
+}
+
+static const char *group_take(const char *at, struct kvs_key *key)
+{
+	uint32_t group = 0, replica = 0;
+
+	at = number_take(at, &group);
+	if (*at == '.')
+		at = number_take(at + 1, &replica);
+	key->group = (uint16_t)group;
+	key->replica = (uint16_t)replica;
+	return at;
 }
 
 bool resp_key_parse(const char *prefix, const char *text, size_t bytes, struct kvs_key *ret_key)
@@ -90,9 +107,9 @@ bool resp_key_parse(const char *prefix, const char *text, size_t bytes, struct k
 	memcpy(copy, text, bytes);
 	copy[bytes] = '\0';
 	at = hex_take(copy + skip, key.space.byte, sizeof(key.space.byte));
-	at = number_take(at + (*at == ':'), &key.group);
-	at = number_take(at, &key.offset);
-	hex_take(at, key.hash, sizeof(key.hash));
+	at = group_take(at + (*at == ':'), &key);
+	at = number_take(at + (*at == ':'), &key.offset);
+	hex_take(at + (*at == ':'), key.hash, sizeof(key.hash));
 	if (resp_key_text(prefix, &key, again) != bytes || memcmp(copy, again, bytes) != 0)
 		return false;
 	*ret_key = key;

@@ -17,8 +17,8 @@
 #include <kvstrata/base.h>
 
 #define RESP_PREFIX_MAX 32u
-/* Prefix, namespace, two 32-bit numbers, hash, four colons, the terminator. */
-#define RESP_KEY_MAX (RESP_PREFIX_MAX + 32 + 10 + 10 + 64 + 4 + 1)
+/* Prefix, namespace, group and replica with a dot, offset, hash, four colons, the terminator. */
+#define RESP_KEY_MAX (RESP_PREFIX_MAX + 32 + 11 + 10 + 64 + 4 + 1)
 
 #define RESP_FORMAT_VERSION 1u
 

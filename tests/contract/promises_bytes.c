@@ -98,23 +98,26 @@ void what_is_removed_is_gone(void **state)
 
 void every_field_of_a_key_counts(void **state)
 {
-	static const uint32_t number[5] = { 10, 11, 12, 13, 14 };
+	static const uint32_t number[6] = { 10, 11, 12, 13, 14, 15 };
 	struct stand         *stand = *state;
-	struct kvs_key        key[5] = { key_of(1), key_of(1), key_of(1), key_of(1), key_of(1) };
-	enum kvs_result       result[5];
+	struct kvs_key        key[6];
+	enum kvs_result       result[6];
 	int                   i;
 
 	if (!stand_keeps(stand))
 		return;
+	for (i = 0; i < 6; i++)
+		key[i] = key_of(1);
 	key[1].space.byte[15] ^= 1;
 	key[2].hash[31] ^= 1;
-	key[3].group ^= UINT32_C(1) << 31;
+	key[3].group ^= 1u << 15;
 	key[4].offset ^= UINT32_C(1) << 31;
-	stand_put_keys(stand, key, number, 5, BLOCK, result);
-	for (i = 0; i < 5; i++)
+	key[5].replica ^= 1u << 15;
+	stand_put_keys(stand, key, number, 6, BLOCK, result);
+	for (i = 0; i < 6; i++)
 		assert_int_equal(result[i], KVS_RESULT_DONE);
-	stand_get_keys(stand, key, number, 5, BLOCK, result);
-	for (i = 0; i < 5; i++)
+	stand_get_keys(stand, key, number, 6, BLOCK, result);
+	for (i = 0; i < 6; i++)
 		assert_int_equal(result[i], KVS_RESULT_DONE);
 }
 

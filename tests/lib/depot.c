@@ -192,7 +192,7 @@ void depot_write_as(struct depot *depot, uint32_t number, uint32_t group, uint64
 {
 	struct kvs_key key = key_of(number);
 
-	key.group = group;
+	key.group = (uint16_t)group;
 	write_key(depot, &key, bytes);
 }
 

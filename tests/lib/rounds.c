@@ -88,7 +88,7 @@ void rounds_keys(const struct rounds *rounds, uint32_t prompt, uint32_t count,
 	tokens_of(prompt, count * ROUNDS_PAGE, tokens);
 	prefix_hash_chain(&named, 0, count, NULL, hashes);
 	for (i = 0; i < count; i++)
-		key_make(&rounds->options.space, &hashes[i], 0, 0, &ret_keys[i]);
+		key_make(&rounds->options.space, &hashes[i], 0, 0, 0, &ret_keys[i]);
 }
 
 struct coord_probe rounds_held(const struct rounds *rounds, uint32_t prompt)

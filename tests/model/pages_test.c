@@ -75,7 +75,7 @@ static void compare_key(const struct world *world, uint32_t s, uint32_t name, ui
 	struct kvs_key key, expected;
 
 	pages_key(&world->pages, pages_cell(&world->pages, world->line[s][name].entry, column), &key);
-	key_make(&world->space[s], &world->hash[name], column < 4 ? 0 : 1,
+	key_make(&world->space[s], &world->hash[name], column < 4 ? 0 : 1, 0,
 		 column < 4 ? column : column - 4, &expected);
 	KVS_ASSERT(memcmp(&key, &expected, sizeof(key)) == 0);
 }

@@ -36,7 +36,7 @@ void oracle_init(struct oracle *oracle)
 		oracle_tokens(page, tokens);
 		prefix_hash_page(page < 4 ? NULL : &oracle->hash[page / 2], tokens, PAGE_TOKENS,
 				 NULL, 0, &oracle->hash[page]);
-		key_make(&oracle->space, &oracle->hash[page], 0, 0, &oracle->key[page]);
+		key_make(&oracle->space, &oracle->hash[page], 0, 0, 0, &oracle->key[page]);
 	}
 }
 

@@ -17,7 +17,7 @@ static struct kvs_key key_at(uint32_t number)
 {
 	struct kvs_key key = key_of(number);
 
-	key.group = number % 2;
+	key.group = (uint16_t)(number % 2);
 	return key;
 }
 

@@ -196,14 +196,17 @@ static void A8_1_namespaces_and_keys_are_distinct(void **state)
 
 	prefix_hash_page(NULL, TOKENS(1), NULL, 0, &hash);
 	memset(&key, 0xff, sizeof(key));
-	key_make(&a, &hash, 2, 3, &key);
+	key_make(&a, &hash, 2, 5, 3, &key);
 	assert_memory_equal(&key.space, &a, sizeof(a));
 	assert_memory_equal(key.hash, hash.byte, SHA256_BYTES);
 	assert_int_equal(key.group, 2);
+	assert_int_equal(key.replica, 5);
 	assert_int_equal(key.offset, 3);
-	key_make(&a, &hash, 3, 2, &other);
+	key_make(&a, &hash, 3, 5, 2, &other);
 	assert_true(key_hash(&key) != key_hash(&other));
-	key_make(&a, &hash, 2, 3, &other);
+	key_make(&a, &hash, 2, 4, 3, &other);
+	assert_true(key_hash(&key) != key_hash(&other));
+	key_make(&a, &hash, 2, 5, 3, &other);
 	assert_true(key_hash(&key) == key_hash(&other));
 }
 

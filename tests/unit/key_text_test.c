@@ -40,6 +40,19 @@ static void a_key_comes_back_as_it_was(void **state)
 	assert_memory_equal(&again, &key, sizeof(key));
 }
 
+static void a_replica_stands_behind_its_group(void **state)
+{
+	struct kvs_key key = made_key(), again;
+	char           text[KEY_TEXT_BYTES];
+
+	(void)state;
+	key.group = 65535;
+	key.replica = 65535;
+	assert_string_equal(key_text(&key, text), SPACE ":65535.65535:4294967295:" HASH);
+	assert_true(key_text_parse(text, &again));
+	assert_memory_equal(&again, &key, sizeof(key));
+}
+
 static void large_digits_will_do(void **state)
 {
 	struct kvs_namespace space;
@@ -64,6 +77,11 @@ static void what_is_no_key_is_refused_and_writes_nothing(void **state)
 		SPACE "0:7:0:" HASH,
 		SPACE ":-7:0:" HASH,
 		SPACE ":7:4294967296:" HASH,
+		SPACE ":65536:0:" HASH,
+		SPACE ":7.65536:0:" HASH,
+		SPACE ":7.:0:" HASH,
+		SPACE ":.7:0:" HASH,
+		SPACE ":7.1.1:0:" HASH,
 		SPACE ":7:00000000000000000:" HASH,
 		SPACE "::0:" HASH,
 		"g00102030405060708090a0b0c0d0e0f:7:0:" HASH,
@@ -88,6 +106,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_key_comes_back_as_it_was),
+		cmocka_unit_test(a_replica_stands_behind_its_group),
 		cmocka_unit_test(large_digits_will_do),
 		cmocka_unit_test(what_is_no_key_is_refused_and_writes_nothing),
 	};

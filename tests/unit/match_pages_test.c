@@ -127,7 +127,7 @@ static void namespace_group_and_offset_are_part_of_a_key(void **state)
 		const struct prefix_hash          hash = page_hash(rows[i / 2].page);
 		struct kvs_key                    expected;
 
-		key_make(space, &hash, rows[i / 2].group, rows[i / 2].offset, &expected);
+		key_make(space, &hash, rows[i / 2].group, 0, rows[i / 2].offset, &expected);
 		pages_key(&pages, pages_add(&pages, space, &hash, rows[i / 2].column, STRATUM_HOST, 1),
 			  &keys[i]);
 		assert_memory_equal(&keys[i], &expected, sizeof(expected));

@@ -16,7 +16,7 @@
 
 static void a_key_is_text_that_people_can_read(void **state)
 {
-	struct kvs_key key = { .group = 4294967295, .offset = 7 };
+	struct kvs_key key = { .group = 65535, .offset = 7 };
 	char           text[RESP_KEY_MAX];
 	size_t         bytes;
 
@@ -25,7 +25,12 @@ static void a_key_is_text_that_people_can_read(void **state)
 	key.hash[31] = 0x01;
 	bytes = resp_key_text("kvs", &key, text);
 	assert_int_equal(bytes, strlen(text));
-	assert_string_equal(text, "kvs:ab000000000000000000000000000000:4294967295:7:"
+	assert_string_equal(text, "kvs:ab000000000000000000000000000000:65535:7:"
+				  "0000000000000000000000000000000000000000000000000000000000000001");
+	key.replica = 65535;
+	key.offset = 4294967295;
+	assert_int_equal(resp_key_text("kvs", &key, text), bytes + 15);
+	assert_string_equal(text, "kvs:ab000000000000000000000000000000:65535.65535:4294967295:"
 				  "0000000000000000000000000000000000000000000000000000000000000001");
 }
 
@@ -36,7 +41,8 @@ static void a_key_is_read_back_only_as_it_is_written(void **state)
 	size_t         bytes, i;
 
 	(void)state;
-	key.group = 4294967295;
+	key.group = 65535;
+	key.replica = 10;
 	bytes = resp_key_text("kvs", &key, text);
 	assert_true(resp_key_parse("kvs", text, bytes, &found));
 	assert_memory_equal(&found, &key, sizeof(key));
@@ -52,6 +58,10 @@ static void a_key_is_read_back_only_as_it_is_written(void **state)
 		text[i] = was;
 	}
 	assert_false(resp_key_parse("kvs", "kvs:0:0:0:0", 11, &found));
+	bytes = (size_t)snprintf(text, sizeof(text), "kvs:%032d:65536:0:%064d", 0, 0);
+	assert_false(resp_key_parse("kvs", text, bytes, &found));
+	bytes = (size_t)snprintf(text, sizeof(text), "kvs:%032d:7.0:0:%064d", 0, 0);
+	assert_false(resp_key_parse("kvs", text, bytes, &found));
 }
 
 static void a_pattern_covers_a_namespace(void **state)
