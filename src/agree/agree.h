@@ -12,15 +12,18 @@
  *                an object fault what any owner says that read the row; retired is what all say;
  *                the reason is that of the lowest rank that gives one.  Bytes moved stay with the
  *                owner that moved them
- *   notices      ops whose fact came unretired, and every owner that said so has taken it back now
+ *   notices      ops whose fact came unretired, and every owner that said so has taken it back by now;
+ *                perhaps in the tick of the fact, which stays unretired: facts are applied first
  *   copies       tickets of Device copies that the last owner has passed now
  *
  * An owner reports each completion once; a record of who has reported is kept until all did, so a slow
- * op never holds up a later one.  The order of a tick's lists depends on the reports alone: facts and
- * copies by id, notices by id.
+ * op never holds up a later one.  The order of a tick's lists depends on the reports alone: by id.
  *
- * With one owner the tick is its report: no record is kept beside the list of ops under way, which
- * is what a report is checked against.
+ * Only a GET or a PUT is ever in doubt.  Whatever moves no payload ends with its facts, even unretired
+ * ones; its owners report no notice of it.
+ *
+ * With one owner the tick's lists are those of its report, in its order, and nothing is copied; only
+ * the list of ops under way is kept, which is what a report is checked against.
  *
  * Errors   A report is input.  An owner whose own poll was invalid reports an error instead; any bad
  *          report is a protocol error of the round on every owner: the sentence names rank, field and
@@ -36,12 +39,15 @@
 #include "agree/owner.h"
 #include "op/op.h"
 
+/* Far more than an executor takes: so much that a table of so many is still to be had. */
+#define AGREE_OPS_MAX (1u << 20)
+
 struct agree;
 
 struct agree_options {
 	uint32_t owners;     /* 1 to OWNERS_MAX */
-	uint32_t ops_max;    /* op credits */
-	uint32_t copies_max; /* tickets of Device copies */
+	uint32_t ops_max;    /* op credits: 1 to AGREE_OPS_MAX */
+	uint32_t copies_max; /* tickets of Device copies: 0 to AGREE_OPS_MAX */
 };
 
 /* What one owner says in a round.  Lists are in any order; each op, notice and copy comes once ever. */
@@ -62,7 +68,7 @@ struct agree_permits {
 	bool storage; /* false: no QUERY, GET or PUT may be submitted */
 };
 
-/* Good until the next round. */
+/* Good until the next round, and with one owner as long as its report. */
 struct tick {
 	uint64_t                        now_ns;
 	struct pressure                 pressure;
@@ -93,8 +99,8 @@ void agree_expect_copies(struct agree *agree, uint64_t ticket);
  * reports   owners of them, by rank; borrowed until the tick is done with.
  * Errors    KVS_E_PROTO  an owner's error; more of anything than can be under way; an id that is unknown,
  *                        was reported by this owner before, or comes twice; masks that fact_check()
- *                        refuses; a notice of an op whose fact this owner has not reported as
- *                        unretired; anything after the last op ended.
+ *                        refuses; a notice of an op of which this owner has no unretired fact; anything
+ *                        after the last op ended.
  *           No state has changed, on any owner, and *ret_tick is untouched.
  */
 int agree_round(struct agree *agree, const struct agree_report *reports, struct agree_permits permits,

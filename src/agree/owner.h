@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Owners: the ranks of one replica that hold rows of its cache, and which rows each of them holds.
+ * Owners: the ranks that hold one cache together, and which rows each of them holds.
  *
  * All owners run the same scheduler on the same ticks, so block numbers mean the same everywhere.  The
  * blocks of a *page-sharded* group are dealt out in turn: with S shards, block b is held by the owners
