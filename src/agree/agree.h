@@ -60,7 +60,7 @@ struct agree_report {
 	uint32_t                        notice_count;
 	const uint64_t                 *copies;
 	uint32_t                        copy_count;
-	int                             error; /* 0; else its poll was invalid, and the rest is not looked at */
+	int                             error; /* 0; else its poll was invalid, and nothing else counts */
 };
 
 struct agree_permits {

@@ -45,7 +45,8 @@ static void print_key_json(const struct strata_finding *finding, bool first)
 	printf("%s\n  {\"namespace\": \"%s\", \"group\": %u, \"replica\": %u"
 	       ", \"offset\": %" PRIu32 ", \"hash\": \"%s\", \"bytes\": %" PRIu64 "}",
 	       first ? "" : ",", key_text_space(&finding->key->space, space), finding->key->group,
-	       finding->key->replica, finding->key->offset, key_text_hash(finding->key, hash), finding->bytes);
+	       finding->key->replica, finding->key->offset, key_text_hash(finding->key, hash),
+	       finding->bytes);
 }
 
 static bool see(void *ctx, const struct strata_finding *finding)
