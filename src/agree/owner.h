@@ -2,15 +2,16 @@
 /*
  * Owners: the ranks that hold one cache together, and which rows each of them holds.
  *
- * All owners run the same scheduler on the same ticks, so block numbers mean the same everywhere.  The
- * blocks of a *page-sharded* group are dealt out in turn: with S shards, block b is held by the owners
- * whose rank is (b - 1) modulo S, and by no other.  A group that is not sharded, S = 1, is held by every
- * owner, each with its own part of the heads.  A parent that packs K blocks of a sharded group takes
- * the room of K / S of them on each owner, so S divides K, and credits, which count blocks, do not
- * change.
+ * All owners run the same scheduler on the same ticks, so block numbers mean the same everywhere.  A
+ * group has a *cycle* S.  Where it is 1 every owner holds every block, each with its own part of the
+ * heads.  The blocks of a *page-cyclic* group, S > 1, are dealt out in turn: block b is held by the
+ * owners whose rank is (b - 1) modulo S, and by no other.  A parent that packs K blocks of such a group
+ * takes the room of K / S of them on each owner, so S divides K, and credits, which count blocks, do
+ * not change.
  *
- * A key names the payload and not its place: *shard* is rank / S, so that whichever owner a new block
- * falls to finds the object that another one wrote.  Where S is 1 each rank has objects of its own.
+ * A key names the payload and not its place: its *replica* is rank / S, so that whichever owner a new
+ * block falls to finds the object that another one wrote.  Where S is 1 each rank has objects of its
+ * own.
  */
 #ifndef AGREE_OWNER_H
 #define AGREE_OWNER_H
