@@ -68,7 +68,7 @@ static void note(struct world *world, const char *what, uint32_t number, enum kv
 
 struct kvs_key object_key(uint32_t number)
 {
-	struct kvs_key key = { .offset = number, .group = number % 3 };
+	struct kvs_key key = { .offset = number, .group = (uint16_t)(number % 3) };
 
 	key.space.byte[0] = (uint8_t)(number % SPACES);
 	memset(key.hash, (int)number, sizeof(key.hash));

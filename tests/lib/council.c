@@ -135,8 +135,10 @@ void council_refuses(struct council *council, const char *sentence)
 
 		KVS_ASSERT(agree_round(council->agree[rank], council->report, council->permits, &tick,
 				       &err) == KVS_E_PROTO);
+		if (rank == 0)
+			council->err = err;
 		if (!sentence)
-			sentence = strcpy(council->sentence, err.message);
+			sentence = council->err.message;
 		if (strcmp(err.message, sentence) != 0)
 			KVS_PANIC("owner %u says \"%s\", not \"%s\"", rank, err.message, sentence);
 		KVS_ASSERT(memcmp(&tick, &untouched, sizeof(tick)) == 0);

@@ -26,7 +26,7 @@ struct council {
 	struct council_draft draft[COUNCIL_OWNERS_MAX];
 	struct agree_permits permits;
 	struct tick          tick; /* of the last round */
-	char                 sentence[sizeof(((struct kvs_error *)0)->message)];
+	struct kvs_error     err;  /* of the last refusal */
 };
 
 void council_open(struct council *council, uint32_t owners, uint32_t ops_max, uint32_t copies_max);
