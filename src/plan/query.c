@@ -13,6 +13,7 @@
 
 #include "base/bits.h"
 #include "match/joint.h"
+#include "plan/parts.h"
 
 static uint64_t cells_of(const struct query *query)
 {
@@ -68,16 +69,28 @@ void query_close(struct query *query)
 	*query = (struct query){ 0 };
 }
 
-/* --- boundaries ------------------------------------------------------------------------------- */
+size_t query_bytes(const struct query *query)
+{
+	if (!query->keys)
+		return 0;
+	return query->limits.key_max * sizeof(*query->keys) +
+	       ((size_t)query->limits.page_max + query->limits.tail_max) * sizeof(*query->boundaries) +
+	       bits_words(cells_of(query)) * sizeof(*query->seen) + origins_bytes(&query->origins);
+}
 
-/* What a boundary needs of one group: positions of full pages, then columns of its tail. */
-struct need {
-	uint32_t first;
-	uint32_t end;          /* of the positions in full pages; first: none */
-	uint32_t before_first; /* positions missing before these two */
-	uint32_t before_end;
-	uint64_t tail_missing; /* columns of the tail that are needed and missing */
-};
+uint32_t query_key_group(const struct query *query, const struct query_key *key)
+{
+	return query->groups.column_group[key->column];
+}
+
+uint32_t query_key_position(const struct query *query, const struct query_key *key)
+{
+	const struct group *const group = &query->groups.group[query_key_group(query, key)];
+
+	return key->page * group->page_blocks + key->column - group->first_column;
+}
+
+/* --- boundaries ------------------------------------------------------------------------------- */
 
 static struct need need_of(const struct query *query, const struct boundary *boundary, uint32_t g)
 {
@@ -193,6 +206,7 @@ static enum query_bypass take_boundaries(struct query *query, const struct query
 	struct need       needs[GROUPS_MAX];
 	uint32_t          g;
 
+	absent_begin(query, ask, &boundary);
 	for (; boundary.tokens >= least; boundary = boundary_next(&walk)) {
 		struct price price;
 		uint64_t     keys;
@@ -203,6 +217,10 @@ static enum query_bypass take_boundaries(struct query *query, const struct query
 		keys = (uint64_t)query->key_count + price.added;
 		if (price.whole == 0)
 			break;
+		if (absent_keeps_away(query, ask, &boundary, needs)) {
+			otherwise = otherwise == QUERY_COVERED ? QUERY_ABSENT : otherwise;
+			continue;
+		}
 		if (keys <= ask->credits && keys <= key_max) {
 			take(query, &boundary, needs);
 			continue;
@@ -262,6 +280,7 @@ enum query_bypass query_plan(struct query *query, const struct query_ask *ask)
 	check_ask(query, ask);
 	query->key_count = 0;
 	query->boundary_count = 0;
+	query->has_barrier = false;
 	for (g = 0; g < query->groups.count; g++) {
 		query->asked_from[g] = UINT32_MAX;
 		query->asked_before[g] = UINT32_MAX;

@@ -14,6 +14,8 @@
  *   fallbacks  shorter ones, longest first: each adds what it misses and nobody asked for yet, when
  *              all of that still fits
  *
+ * A boundary that misses a block of which it is known that no store has it is passed over.
+ *
  * So the checkpoints of the prompt's end are asked for before any older one, and a boundary is
  * never asked for in part.  A key is one block and costs one credit, whatever parent it may share
  * and however its bytes are spread over owners.  Planning assumes nothing but existence: it pins
@@ -50,6 +52,9 @@ struct query_ask {
 	uint32_t                    local_tokens; /* the complete local hit */
 	uint32_t                    bound_tokens; /* the exact reusable bound */
 	uint32_t                    credits;      /* blocks that a read may still hold */
+	/* What no store has; NULL: nothing. */
+	const uint64_t             *page_absent;  /* bit page * columns + column */
+	const uint64_t             *tail_absent;  /* a word a tail, bit column */
 };
 
 enum query_bypass {
@@ -58,6 +63,7 @@ enum query_bypass {
 	QUERY_SHORT,       /* an extension would be below the minimum */
 	QUERY_NO_BOUNDARY, /* there is none in reach behind the local hit */
 	QUERY_CREDITS,     /* no boundary fits into the budget of keys and credits */
+	QUERY_ABSENT,      /* every boundary misses a block that is known to be in no store */
 	QUERY_BYPASS_COUNT
 };
 
@@ -79,7 +85,8 @@ struct query_counts {
 	uint64_t plans[QUERY_BYPASS_COUNT];
 	uint64_t cut_lookahead; /* plans that a longer lookahead could have extended */
 	uint64_t cut_credits;   /* boundaries passed over for want of credits, */
-	uint64_t cut_keys;      /* for want of keys of the query alone */
+	uint64_t cut_keys;      /* for want of keys of the query alone, */
+	uint64_t cut_absent;    /* because of a block that no store has */
 };
 
 struct query {
@@ -92,10 +99,13 @@ struct query {
 	uint32_t               key_count;
 	struct query_boundary *boundaries; /* longest first */
 	uint32_t               boundary_count;
+	struct query_key       barrier;    /* the first absent block of the longest boundary that has one, */
+	bool                   has_barrier; /* if there was such a boundary */
 	/* Scratch. */
 	struct origins         origins;
 	uint32_t               asked_from[GROUPS_MAX];   /* position; UINT32_MAX: none is asked */
 	uint32_t               asked_before[GROUPS_MAX]; /* positions missing before it */
+	uint32_t               absent_from[GROUPS_MAX];  /* closed groups: the first absent position */
 	uint64_t              *seen; /* of the audit: a bit a cell */
 };
 
@@ -108,6 +118,11 @@ struct query {
 int    query_open(struct query *query, const struct groups *groups,
 		  const struct query_limits *limits, struct kvs_error *err);
 void   query_close(struct query *query);
+size_t query_bytes(const struct query *query); /* memory in use */
+
+/* Where a key of a plan lies: its group, and the block of the group from the start of the prompt. */
+uint32_t query_key_group(const struct query *query, const struct query_key *key);
+uint32_t query_key_position(const struct query *query, const struct query_key *key);
 
 /* The last token that a boundary may have: the bound, or as far as the lookahead goes. */
 uint32_t query_reach(const struct query_limits *limits, uint32_t local_tokens,

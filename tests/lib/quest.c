@@ -83,7 +83,8 @@ static const char *const reasons[] = { [QUERY_ASKED] = "asked",
 				       [QUERY_COVERED] = "covered",
 				       [QUERY_SHORT] = "short",
 				       [QUERY_NO_BOUNDARY] = "no boundary",
-				       [QUERY_CREDITS] = "credits" };
+				       [QUERY_CREDITS] = "credits",
+				       [QUERY_ABSENT] = "absent" };
 
 const char *quest_plan(struct quest *quest)
 {

@@ -2,9 +2,9 @@
 /*
  * Query planning against all subsets of a prompt's boundaries.  What a boundary needs is said in
  * tokens, as attention sees them.  A set of boundaries is possible when what they miss together
- * fits into the budget; the plan must be the possible set that has the longest boundary, of those
- * the one that has the next longest, and so on.  Each operation is an instance of its own, made
- * from its arguments.
+ * fits into the budget and no block of it is absent from every store; the plan must be the possible
+ * set that has the longest boundary, of those the one that has the next longest, and so on.  Each
+ * operation is an instance of its own, made from its arguments.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -49,6 +49,9 @@ struct instance {
 	struct query_limits  limits;
 	struct query_ask     ask;
 	struct cells         held;
+	struct cells         absent; /* from every store */
+	uint64_t             page_absent[PAGES + 2]; /* COLUMNS_MAX bits a page, and a word to read past */
+	uint64_t             tail_absent[TAILS];
 	struct candidate      boundaries[BOUNDARIES]; /* beyond the local hit, longest first */
 	uint32_t             boundary_count;
 };
@@ -124,6 +127,28 @@ static void make_contents(struct instance *in)
 				  .entries = in->entries,
 				  .page_count = PAGES,
 				  .held_in = HELD_DEVICE | HELD_HOST };
+}
+
+/* Seldom much, for one block of history ends all that is longer. */
+static void make_absent(struct instance *in)
+{
+	uint32_t row, column;
+
+	if (below(in, 2))
+		return;
+	in->ask.page_absent = in->page_absent;
+	in->ask.tail_absent = below(in, 8) ? in->tail_absent : NULL;
+	for (row = 0; row < ROWS; row++) {
+		for (column = 0; column < in->groups.columns; column++) {
+			if (below(in, 40) || (row >= PAGES && !in->ask.tail_absent))
+				continue;
+			in->absent.row[row] |= UINT64_C(1) << column;
+			if (row < PAGES)
+				bits_set(in->page_absent, row * in->groups.columns + column);
+		}
+		if (row >= PAGES)
+			in->tail_absent[row - PAGES] = in->absent.row[row];
+	}
 }
 
 /* --- what a boundary misses, token by token --------------------------------------------------- */
@@ -247,6 +272,7 @@ static void make_instance(struct instance *in, uint64_t seed)
 	in->ask.tails = in->tails;
 	in->ask.bound_tokens = below(in, 4) ? PAGES * 12 - 1 : below(in, PAGES * 12 + 1);
 	in->ask.credits = below(in, 2) ? below(in, 30) : 200;
+	make_absent(in);
 	make_local(in);
 	make_boundaries(in);
 }
@@ -276,16 +302,40 @@ static bool is_better(uint32_t set, uint32_t other)
 	return difference && (set & (difference & -difference));
 }
 
+static bool is_possible(const struct instance *in, const struct candidate *boundary)
+{
+	uint32_t row;
+
+	for (row = 0; row < ROWS; row++) {
+		if (boundary->missing.row[row] & in->absent.row[row])
+			return false;
+	}
+	return true;
+}
+
+static uint32_t impossible_set(const struct instance *in)
+{
+	uint32_t set = 0;
+	uint32_t i;
+
+	for (i = 0; i < in->boundary_count; i++)
+		set |= (uint32_t)!is_possible(in, &in->boundaries[i]) << i;
+	return set;
+}
+
 static uint32_t best_set(const struct instance *in)
 {
 	const uint32_t key_max = in->limits.key_max;
 	const uint32_t budget = in->ask.credits < key_max ? in->ask.credits : key_max;
+	const uint32_t impossible = impossible_set(in);
 	uint32_t       best = 0;
 	uint32_t       set;
 
 	for (set = 1; set < UINT32_C(1) << in->boundary_count; set++) {
 		const struct cells together = missing_together(in, set);
 
+		if (set & impossible)
+			continue;
 		if (size_of(&together) <= budget && is_better(set, best))
 			best = set;
 	}
@@ -369,7 +419,41 @@ static enum query_bypass reason_of(const struct instance *in, uint32_t best)
 		return QUERY_NO_BOUNDARY;
 	if (longest - local < in->limits.extension_min)
 		return QUERY_SHORT;
-	return in->boundary_count > 0 ? QUERY_CREDITS : QUERY_COVERED;
+	if (in->boundary_count == 0)
+		return QUERY_COVERED;
+	return impossible_set(in) == (UINT32_C(1) << in->boundary_count) - 1 ? QUERY_ABSENT
+									      : QUERY_CREDITS;
+}
+
+/* The first block, by group and position, that keeps the longest impossible boundary away. */
+static void check_barrier(const struct instance *in, const struct query *query)
+{
+	const uint32_t                impossible = impossible_set(in);
+	const uint32_t                i = impossible ? (uint32_t)__builtin_ctz(impossible) : 0;
+	const struct candidate *const boundary = &in->boundaries[i];
+	const struct query_key *const key = &query->barrier;
+	uint32_t                      row, g;
+
+	KVS_ASSERT_CMP(query->has_barrier, ==, impossible != 0);
+	if (!impossible)
+		return;
+	row = key->tail == TAIL_NONE ? key->page : PAGES + key->tail;
+	KVS_ASSERT((boundary->missing.row[row] & in->absent.row[row]) >> key->column & 1);
+	g = query_key_group(query, key);
+	for (row = 0; row < ROWS; row++) {
+		const uint64_t both = boundary->missing.row[row] & in->absent.row[row];
+		const struct query_key first = { row < PAGES ? row : boundary->tokens / 12,
+						 row < PAGES ? TAIL_NONE : row - PAGES,
+						 both ? (uint32_t)__builtin_ctzll(both) : 0 };
+
+		if (!both)
+			continue;
+		KVS_ASSERT_CMP(query_key_group(query, &first), >=, g);
+		if (query_key_group(query, &first) == g) {
+			KVS_ASSERT_CMP(query_key_position(query, &first), >=,
+				       query_key_position(query, key));
+		}
+	}
 }
 
 static void compare(const struct instance *in, const struct query *query)
@@ -384,6 +468,7 @@ static void compare(const struct instance *in, const struct query *query)
 	KVS_ASSERT_CMP(query->key_count, ==, size_of(&together));
 	KVS_ASSERT(memcmp(&asked, &together, sizeof(asked)) == 0);
 	KVS_ASSERT_CMP(query->bypass, ==, reason_of(in, best));
+	check_barrier(in, query);
 	for (i = 0; i < in->boundary_count; i++) {
 		const struct candidate *const boundary = &in->boundaries[i];
 		struct cells                 so_far;

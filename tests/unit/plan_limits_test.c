@@ -86,6 +86,32 @@ static void A3_16_keys_and_lookahead_are_limited_and_counted(void **state)
 	quest_close(&quest);
 }
 
+/* A boundary that needs what no store has is passed over; what is held is no hindrance. */
+static void A3_16_absent_blocks_end_the_boundaries_that_need_them(void **state)
+{
+	const uint64_t absent[2] = { UINT64_C(1) << 7 }; /* M3 */
+	const uint64_t history[2] = { UINT64_C(1) << 2 }; /* F1 */
+	struct quest   quest;
+
+	(void)state;
+	quest_open(&quest, quest_full_state, 2, 4);
+	quest.ask.bound_tokens = 16;
+	quest.ask.page_absent = absent;
+	assert_string_equal(quest_plan(&quest), "12: F0 F1 F2 M2; 8: M1; 4: M0");
+	assert_int_equal(quest.query.counts.cut_absent, 1);
+	assert_int_equal(query_key_group(&quest.query, &quest.query.barrier), 1);
+	assert_int_equal(query_key_position(&quest.query, &quest.query.barrier), 3);
+	quest.ask.page_absent = history;
+	assert_string_equal(quest_plan(&quest), "4: F0 M0");
+	quest_hold(&quest, STRATUM_HOST, 0, 1, 2);
+	assert_string_equal(quest_plan(&quest), "16: F0 F2 F3 M3; 12: M2; 8: M1; 4: M0");
+	quest.ask.local_tokens = 4;
+	quest.ask.bound_tokens = 8;
+	quest.ask.page_absent = (const uint64_t[]){ UINT64_C(1) << 3, 0 };
+	assert_string_equal(quest_plan(&quest), "absent");
+	quest_close(&quest);
+}
+
 /* Four blocks of one parent are four credits. */
 static void A3_17_a_key_costs_a_credit_whatever_its_packing(void **state)
 {
@@ -176,6 +202,7 @@ int main(void)
 		cmocka_unit_test(A3_15_a_tails_blocks_bear_the_tails_name),
 		cmocka_unit_test(A3_16_keys_and_lookahead_are_limited_and_counted),
 		cmocka_unit_test(A3_17_a_key_costs_a_credit_whatever_its_packing),
+		cmocka_unit_test(A3_16_absent_blocks_end_the_boundaries_that_need_them),
 		cmocka_unit_test(A3_18_no_boundary_within_the_budget_is_a_bypass_for_credits),
 		cmocka_unit_test(limits_that_make_no_sense_are_refused),
 		cmocka_unit_test(mistakes_are_panics),
