@@ -60,7 +60,7 @@ void mono_ticket_step(struct mono_transfer *transfer, struct mono_ticket *ticket
 const char *mono_ticket_state_name(enum mono_ticket_state state);
 const char *mono_ticket_event_name(enum mono_ticket_event event);
 
-/* The table as text, one "FROM -> TO on EVENT" a line, for docs/design/ticket.md. */
+/* The table as text, one "FROM -> TO on EVENT" a line, for docs/design/mono_ticket.md. */
 void mono_ticket_edges_print(char *buffer, size_t buffer_bytes);
 
 #endif

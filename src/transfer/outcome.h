@@ -18,10 +18,11 @@
 	X(READ_SHORT, "short")             /* an extension would be below the minimum */ \
 	X(READ_LOOKAHEAD, "lookahead")     /* no boundary lies within the lookahead */ \
 	X(READ_KEYS, "keys")               /* no boundary fits into the keys of one query */ \
-	X(READ_CREDITS, "credits")         /* no boundary fits into the Host credits, or no op credit is left */ \
-	X(READ_NEGATIVE, "negative")       /* every boundary needs an object known to be missing or invalid */ \
+	X(READ_CREDITS, "credits")         /* no boundary fits into the Host credits; no op credit */ \
+	X(READ_NEGATIVE, "negative")       /* every boundary needs an object known to be missing */ \
 	X(READ_NEVER_STORED, "never_stored") /* the store lacks an object that nobody here put */ \
 	X(READ_EVICTED, "evicted")         /* it lacks one that was put from here */ \
+	X(READ_LOST, "lost")               /* Device or Host evicted meanwhile what it builds on */ \
 	X(READ_CORRUPT, "corrupt")         /* an object was not what was kept */ \
 	X(READ_HOST_ROOM, "host_room")     /* Host has no room, whatever it might evict */ \
 	X(READ_DEADLINE, "deadline")       /* the soft deadline passed first */ \

@@ -33,7 +33,7 @@ enum ticket_event {
 	TICKET_ON_START_READ,
 	TICKET_ON_START_PUT,
 	TICKET_ON_HIT,       /* the query found a prefix and destinations were reserved */
-	TICKET_ON_MISS,      /* nothing to fetch, or no room for it */
+	TICKET_ON_MISS,      /* nothing to fetch, no room for it, or nothing came */
 	TICKET_ON_RETIRED,   /* the fact came; nothing touches the spans any more */
 	TICKET_ON_UNRETIRED, /* the fact came; something may */
 	TICKET_ON_DETACH,    /* the lease went: deadline, abort, gate, admission or expiry */

@@ -8,8 +8,9 @@
  *
  *   transfer_begin()             forget the last outputs
  *   transfer_drop_lease() ...    cancellations come before completions
- *   transfer_tick(tick)          the gate, deadlines, facts, notices, backups, in this order: a read
- *                                that expires on the tick of its fact does not publish
+ *   transfer_tick(tick)          the gate, deadlines, waits that others satisfied, facts, notices,
+ *                                backups, in this order: a read that expires on the tick of its fact
+ *                                does not publish
  *   transfer_read() ...          new reads, transfer_offer() ... new candidates
  *   out                          the ops to submit, in order, and the requests to wake
  *
@@ -83,6 +84,7 @@ struct lease {
 	uint64_t id;
 };
 
+/* With any outcome but READY the lease is over, and may be dropped or forgotten. */
 struct transfer_wake {
 	uint64_t          request; /* the caller's word for who waits */
 	struct lease      lease;
@@ -112,13 +114,19 @@ struct transfer;
 /* Errors: KVS_E_INVALID (limit, rule), -ENOMEM. */
 int    transfer_open(const struct transfer_options *options, struct transfer **ret_transfer,
 		     struct kvs_error *err);
-/* Asserts nothing of what is under way: late I/O may outlive the manager, its blocks do not matter then. */
+/*
+ * NULL is fine.  Asserts nothing of what is under way: late I/O may outlive the manager.  Its blocks go back
+ * to the cache, which must be closed next and lend none of them: their memory is I/O's as long as it lasts.
+ */
 void   transfer_close(struct transfer *transfer);
 size_t transfer_bytes(const struct transfer *transfer);
 
 void transfer_begin(struct transfer *transfer);
 
-/* Facts and notices have been through agree_round(): an unknown id is asserted. */
+/*
+ * Facts and notices have been through agree_round(): an unknown id is asserted, and that time does not go
+ * back.  May probe the cache: an earlier probe can no longer be admitted.
+ */
 void transfer_tick(struct transfer *transfer, const struct tick *tick);
 
 const struct transfer_outputs *transfer_out(const struct transfer *transfer);
@@ -140,14 +148,20 @@ enum read_outcome transfer_read(struct transfer *transfer, const struct transfer
  */
 void transfer_drop_lease(struct transfer *transfer, struct lease lease);
 
-/* Whether this lease's GET brought the Host block; for reports. */
+/* Whether this lease's GET brought the Host block, while it holds it; for reports. */
 bool transfer_fetched(const struct transfer *transfer, struct lease lease, uint32_t group,
 		      uint32_t host_block);
 
-/* A cell was published on Device or Host by other means: a read that waits for it may be satisfied. */
+/*
+ * A cell was published on Device or Host by other means: a read that waits for it may be satisfied, with the
+ * next tick.  A read watches the last block that its longest boundary misses.
+ */
 void transfer_published(struct transfer *transfer, const struct cell_name *name);
 
-/* A cell was published on Host from the Device: offer it to the store when its turn comes. */
+/*
+ * A cell was published on Host from the Device: offer it to the store when its turn comes.  Its kind is no
+ * CELL_NONE, and makes no difference yet.
+ */
 void transfer_offer(struct transfer *transfer, const struct cell_name *name, enum cell_kind kind);
 
 /* Remember a tail that was published, so that prompts that run through it can find it. */
@@ -189,7 +203,10 @@ struct transfer_load {
 
 struct transfer_load transfer_load(const struct transfer *transfer);
 
-/* The earliest soft deadline or end of a hold; UINT64_MAX when there is none. */
+/*
+ * When the next tick has something to do, whatever facts come: the earliest soft deadline or end of a hold;
+ * this round's time where a candidate may start or a wait may be satisfied; UINT64_MAX: never.
+ */
 uint64_t transfer_wake_ns(const struct transfer *transfer);
 
 #define TRANSFER_COUNTERS(X) \

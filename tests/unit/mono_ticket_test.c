@@ -99,7 +99,7 @@ static void only_a_notice_leads_out_of_quarantine(void **state)
 
 static void read_document(char *ret_text, size_t text_bytes)
 {
-	FILE *const file = fopen(SOURCE_ROOT "/docs/design/ticket.md", "r");
+	FILE *const file = fopen(SOURCE_ROOT "/docs/design/mono_ticket.md", "r");
 	size_t      used;
 
 	assert_non_null(file);
