@@ -62,10 +62,11 @@ enum backup_drop {
 
 /* Where what can be had ends: the first block that a longer boundary would have needed. */
 struct shortfall {
-	uint32_t group;         /* SHORTFALL_NONE: it is no block, but a limit or an event */
-	uint32_t position;      /* block of the group, from the start of the prompt */
-	uint32_t tokens;        /* the boundary that could be had */
-	uint32_t wanted_tokens; /* the longest one */
+	enum read_outcome cause; /* why it ends there; READ_READY: the longest boundary was had */
+	uint32_t          group; /* SHORTFALL_NONE: it is no block, but a limit or an event */
+	uint32_t          position; /* block of the group, from the start of the prompt */
+	uint32_t          tokens;   /* the boundary that could be had */
+	uint32_t          wanted_tokens; /* the longest one */
 };
 
 const char *read_outcome_name(enum read_outcome outcome);

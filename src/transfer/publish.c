@@ -50,6 +50,8 @@ static void point_at_failed(const struct transfer *transfer, struct ticket *tick
 		ticket->shortfall.group = row->group;
 		ticket->shortfall.position = row->position;
 	}
+	/* It was there when the store was asked. */
+	ticket->shortfall.cause = outcome_of(fact) == READ_NEVER_STORED ? READ_EVICTED : outcome_of(fact);
 	ticket->shortfall.tokens = (uint32_t)transfer_probe(transfer, &ticket->ask, ticket->tails,
 							    ticket->tail_count)
 					   .host_tokens;

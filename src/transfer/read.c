@@ -195,7 +195,22 @@ static struct lease begin(struct transfer *transfer, const struct transfer_ask *
 	return ticket->lease;
 }
 
-/* What keeps every boundary away, when it is a block. */
+/* What the plan passed over the longest boundary for; READ_READY when it did not. */
+static enum read_outcome cut_by(const struct transfer *transfer, const struct transfer_ask *ask,
+				const struct query_counts *before)
+{
+	const struct query_counts *const after = &transfer->query.counts;
+
+	if (transfer->query.boundaries[0].at.tokens == ask->bound_tokens)
+		return READ_READY;
+	if (after->cut_credits > before->cut_credits)
+		return READ_CREDITS;
+	if (after->cut_keys > before->cut_keys)
+		return READ_KEYS;
+	return after->cut_absent > before->cut_absent ? READ_NEGATIVE : READ_LOOKAHEAD;
+}
+
+/* What keeps boundaries away, when it is a block. */
 static void point_at_barrier(const struct transfer *transfer, struct shortfall *shortfall)
 {
 	const struct query *const query = &transfer->query;
@@ -208,10 +223,11 @@ static void point_at_barrier(const struct transfer *transfer, struct shortfall *
 enum read_outcome transfer_read(struct transfer *transfer, const struct transfer_ask *ask,
 				struct lease *ret_lease, struct shortfall *ret_shortfall)
 {
-	struct shortfall  shortfall = { .group = SHORTFALL_NONE,
-					.wanted_tokens = ask->bound_tokens };
-	struct local      local;
-	enum read_outcome outcome;
+	const struct query_counts before = transfer->query.counts;
+	struct shortfall          shortfall = { .group = SHORTFALL_NONE,
+						.wanted_tokens = ask->bound_tokens };
+	struct local              local;
+	enum read_outcome         outcome;
 
 	KVS_ASSERT_CMP(ask->page_count, <=, transfer->page_max);
 	KVS_ASSERT_CMP(ask->page_count, ==, ask->bound_tokens / transfer->groups->page_tokens);
@@ -220,13 +236,14 @@ enum read_outcome transfer_read(struct transfer *transfer, const struct transfer
 	outcome = refusal(transfer, ask, local.tokens);
 	if (outcome == READ_ASKED)
 		outcome = plan(transfer, ask, &local);
+	shortfall.cause = outcome == READ_ASKED ? cut_by(transfer, ask, &before) : outcome;
+	if (shortfall.cause == READ_NEGATIVE)
+		point_at_barrier(transfer, &shortfall);
 	if (outcome == READ_ASKED) {
 		*ret_lease = begin(transfer, ask, &local, &shortfall);
 	} else {
 		transfer->counts.outcomes[outcome]++;
 		transfer->counts.counters[TRANSFER_PRESSURE_BYPASSES] += outcome == READ_PRESSURE;
-		if (outcome == READ_NEGATIVE)
-			point_at_barrier(transfer, &shortfall);
 	}
 	*ret_shortfall = shortfall;
 	return outcome;

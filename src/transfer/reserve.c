@@ -77,6 +77,7 @@ static void point_at_missing(const struct transfer *transfer, struct ticket *tic
 
 	if (!first || outcome_of(fact) != READ_NEVER_STORED)
 		return;
+	ticket->shortfall.cause = missing(transfer, ticket, fact);
 	ticket->shortfall.group = query_key_group(&transfer->query, first);
 	ticket->shortfall.position = query_key_position(&transfer->query, first);
 }
@@ -106,6 +107,17 @@ static void mark_hints(struct transfer *transfer, const struct ticket *ticket,
 	}
 }
 
+/* What the store has would be longer than what there is room for. */
+static void point_at_shortage(struct ticket *ticket)
+{
+	const enum reserve_answer by = ticket->reservation.shortened_by;
+
+	if (by != RESERVE_CREDITS && by != RESERVE_HOST_FULL)
+		return;
+	ticket->shortfall.cause = by == RESERVE_CREDITS ? READ_CREDITS : READ_HOST_ROOM;
+	ticket->shortfall.group = SHORTFALL_NONE;
+}
+
 static enum reserve_answer reserve(struct transfer *transfer, struct ticket *ticket,
 				   const struct fact *fact)
 {
@@ -124,6 +136,7 @@ static enum reserve_answer reserve(struct transfer *transfer, struct ticket *tic
 	KVS_ASSERT(rc == 0); /* It was checked when it was asked for. */
 	mark_hints(transfer, ticket, fact, false);
 	ticket->shortfall.tokens = ticket->reservation.tokens;
+	point_at_shortage(ticket);
 	return answer;
 }
 

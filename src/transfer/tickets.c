@@ -21,13 +21,18 @@ void transfer_emit(struct transfer *transfer, const struct op *op)
 void transfer_wake_up(struct transfer *transfer, const struct ticket *ticket,
 		      enum read_outcome outcome)
 {
+	struct transfer_wake *wake;
+
 	KVS_ASSERT_CMP(transfer->out.wake_count, <, transfer->limits.op_credits);
 	KVS_ASSERT_CMP(ticket->lease.id, !=, 0);
-	transfer->out.wakes[transfer->out.wake_count++] =
-		(struct transfer_wake){ .request = ticket->ask.request,
+	wake = &transfer->out.wakes[transfer->out.wake_count++];
+	*wake = (struct transfer_wake){ .request = ticket->ask.request,
 					.lease = ticket->lease,
 					.outcome = outcome,
 					.shortfall = ticket->shortfall };
+	/* What came may end where the store or a limit did; else the end of the wait is the cause. */
+	if (outcome != READ_READY && outcome != READ_LOCAL)
+		wake->shortfall.cause = outcome;
 	transfer->counts.outcomes[outcome]++;
 }
 

@@ -255,6 +255,7 @@ static void A3_6_what_the_store_lacks_shortens_the_read(void **state)
 	assert_woken(0, lease, READ_READY);
 	assert_int_equal(hoist_wake(&hoist).shortfall.tokens, 8);
 	assert_int_equal(hoist_wake(&hoist).shortfall.wanted_tokens, 16);
+	assert_int_equal(hoist_wake(&hoist).shortfall.cause, READ_NEVER_STORED);
 	assert_int_equal(hoist_wake(&hoist).shortfall.group, HOIST_FULL);
 	assert_int_equal(hoist_wake(&hoist).shortfall.position, 2);
 }
@@ -279,6 +280,7 @@ static void A3_8_only_whole_rows_are_published_and_held(void **state)
 	assert_int_equal(hoist_find(&hoist, 0, HOIST_FULL, 2), BLOCK_NULL);
 	assert_int_not_equal(hoist_find(&hoist, 0, HOIST_STATE, 2), BLOCK_NULL);
 	assert_int_equal(transfer_load(hoist.transfer).host_refs, 3);
+	assert_int_equal(hoist_wake(&hoist).shortfall.cause, READ_BACKEND);
 	assert_int_equal(hoist_wake(&hoist).shortfall.position, 2);
 	assert_int_equal(hoist_wake(&hoist).shortfall.tokens, 0);
 	assert_true(transfer_fetched(hoist.transfer, lease, HOIST_FULL,
@@ -398,6 +400,10 @@ static void credits_taken_meanwhile_shorten_the_read(void **state)
 	assert_int_equal(hoist_last_op(&hoist).kind, OP_GET);
 	assert_int_equal(hoist_last_op(&hoist).key_count, 4);
 	assert_int_equal(transfer_load(hoist.transfer).host_refs, 8);
+	second = hoist_last_op(&hoist);
+	hoist_tick_of(&hoist, hoist_answer(&hoist, &second));
+	assert_int_equal(hoist_wake(&hoist).outcome, READ_READY);
+	assert_int_equal(hoist_wake(&hoist).shortfall.cause, READ_CREDITS);
 }
 
 static void credits_that_are_gone_meanwhile_end_the_read(void **state)
