@@ -34,7 +34,8 @@ uint32_t chunk_align(const struct chunk_ask *ask);
 /*
  * Of a chunk that takes all that is left and passes a page boundary: the tokens behind its last boundary.
  * They are computed in a forward of their own, so that the body ends at a checkpoint, and their room is
- * reserved with the body's.  0: nothing to split.
+ * reserved with the body's: that forward takes it with table_consume() and demands nothing.  0: nothing
+ * to split.
  */
 uint32_t chunk_final_tail(const struct chunk_ask *ask, uint32_t size);
 
@@ -51,9 +52,10 @@ struct chunk_shape {
 };
 
 /*
- * The demand of each group.  FULL and WINDOW take dense room.  A STATE of a local prompt is sparse: the
- * block of the chunk's end only, and no decode reserve until the prompt is complete.  Of a peer's prompt
- * a STATE has its last block only, and a WINDOW the blocks that the window of its end covers.
+ * The demand of each group.  FULL and WINDOW take dense room; behind a chunk that neither completes the
+ * prompt nor has a tail they reserve nothing.  A STATE of a local prompt is sparse: the block of the
+ * chunk's end, and room for a tail, but none for the decode step, which takes its own.  Of a peer's
+ * prompt a STATE has its last block only, and a WINDOW the blocks that the window of its end covers.
  */
 void chunk_demands(const struct groups *groups, const struct chunk_shape *shape, struct demand *ret_demands);
 
@@ -68,9 +70,13 @@ struct chunk_limits {
 	uint32_t parents;       /* usable ones of Device */
 };
 
-/* Parents that a request of so many tokens needs at its worst, alone. */
+/*
+ * Parents that a request of so many tokens, prompt and output, needs at its worst, alone, in chunks whose
+ * budget is C or less.  A longer one never needs fewer.  A hit that ends within a page may need more: who
+ * has no room for one does without it.
+ */
 uint64_t chunk_parents(const struct chunk_limits *limits, uint32_t tokens);
-/* The largest request that fits. */
+/* The largest request that fits; 0 where none does. */
 uint32_t chunk_request_limit(const struct chunk_limits *limits);
 
 #endif

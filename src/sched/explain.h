@@ -6,10 +6,17 @@
  * bound.  Every other request has one reason, and the counts of all reasons are the requests that
  * were admitted, less the full hits.  A reason that storage gave (transfer/outcome.h) stands unless
  * the hit became full by other means.
+ *
+ * Pure; threads do not matter.
  */
 #ifndef SCHED_EXPLAIN_H
 #define SCHED_EXPLAIN_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "match/groups.h"
 #include "match/pages.h"
 #include "transfer/outcome.h"
 
@@ -19,9 +26,8 @@
 	X(MISS_NO_STORE, "no_store")   /* neither Device nor Host has it, and there is no store to ask */ \
 	X(MISS_NO_CACHE, "no_cache")   /* the prefix cache is switched off */ \
 	X(MISS_ROLE, "role")           /* a DECODE rank asks no store */ \
-	X(MISS_RETRACTED, "retracted") /* it comes back with what its image had */ \
 	X(MISS_HOLD_EXPIRED, "hold_expired") /* it was read, and its hold ran out before its admission */ \
-	X(MISS_LOST, "lost")           /* it was there or was read, and was evicted before its admission */
+	X(MISS_LOST, "displaced")      /* it was there or was read, and was evicted before its admission */
 
 enum miss_reason {
 #define MISS_REASON(name, text) name,
@@ -41,22 +47,26 @@ struct explanation {
 	uint64_t          wait_ns;      /* for storage */
 };
 
+/* admitted = full + the sum of reasons; of MISS_STORAGE = the sum of reads. */
 struct explain_counts {
 	uint64_t admitted;
 	uint64_t full;
-	uint64_t reasons[MISS_REASON_COUNT];   /* MISS_STORAGE: those of reads below, in all */
+	uint64_t reasons[MISS_REASON_COUNT]; /* MISS_NONE: 0, they are the full ones */
 	uint64_t reads[READ_OUTCOME_COUNT];
 };
+
+/* A request was admitted, for the first time. */
+void explain_count(struct explain_counts *counts, const struct explanation *explanation);
 
 const char *miss_reason_name(enum miss_reason reason);
 /* The one word that reports count by: that of the reason, or of the read's outcome. */
 const char *explanation_word(const struct explanation *explanation);
 /*
- * One sentence for people: "hit 4,736 of 7,808 tokens, ended by evicted: block 37 of group 0 "full" is
- * no longer in the store".  group_names as in sched_options.
+ * One sentence for people, cut at the buffer's end: "hit 4,736 of 7,808 tokens, ended by evicted: block 37
+ * of group 0 "full" is no longer in the store".  Returns the buffer.
  */
-void explanation_print(const struct explanation *explanation, const struct groups *groups, char *buffer,
-		       size_t buffer_bytes);
+char *explanation_print(const struct explanation *explanation, const struct groups *groups, char *buffer,
+			size_t buffer_bytes);
 
 /* What became of a request. */
 enum sched_end { SCHED_FINISHED, SCHED_ABORTED, SCHED_FAILED };
