@@ -57,9 +57,9 @@ struct sched_options {
 	uint32_t                 replay_tokens;      /* computed anew at a prompt's end; 0 is as 1 */
 	/* Forwards. */
 	uint32_t                 batch_max;      /* rows, and places of the batch */
-	uint32_t                 chunk_tokens;   /* C: tokens of all prefills of a forward */
-	uint32_t                 decode_tokens;  /* D: tokens a decode step computes; 1 without speculation */
-	uint32_t                 overlap_depth;  /* 0, or 1: a forward is planned while one runs; needs D > 0 */
+	uint32_t                 chunk_tokens;   /* C: tokens of a forward, but for a DECODE rank's decodes */
+	uint32_t                 decode_tokens;  /* D: of a decode step; 1 without speculation */
+	uint32_t                 overlap_depth;  /* 1: a forward is planned while one runs; needs D > 0 */
 	bool                     mixed;          /* prefills and decodes may share a forward */
 	/* Copies between Device and Host. */
 	uint32_t                 save_ticket_max, save_row_max, load_ticket_max;
@@ -88,12 +88,12 @@ size_t sched_bytes(const struct sched *sched);
 /* --- requests --------------------------------------------------------------------------------- */
 
 struct sched_request {
-	const char                 *id;     /* 1 to SCHED_ID_BYTES - 1 bytes, no other live request's; copied */
+	const char                 *id;     /* 1 to SCHED_ID_BYTES - 1 bytes, of no other; copied */
 	const int32_t              *tokens; /* copied */
 	uint32_t                    token_count;
 	uint32_t                    max_new_tokens;
 	const struct prompt_extras *extras; /* NULL: none; borrowed until the request has ended */
-	uint64_t                    logits_from; /* LOGITS_NONE, or the first position whose logits are wanted */
+	uint64_t                    logits_from; /* first position whose logits are wanted; LOGITS_NONE */
 };
 
 /**
@@ -113,7 +113,7 @@ uint32_t sched_request_limit(const struct sched *sched);
 enum sched_event_kind {
 	SCHED_EXTEND,       /* a forward gave tokens[]: one a step, or as many as were accepted */
 	SCHED_FINISH,       /* the request is complete; what it computed is published */
-	SCHED_ABORT,        /* publishes nothing */
+	SCHED_ABORT,        /* publishes nothing; blocks go at once, so no peer may write to them any more */
 	SCHED_RESERVE,      /* the next decode step needs room for `reserve` tokens */
 	SCHED_BOOTSTRAPPED, /* PREFILL, DECODE: the peer is there */
 	SCHED_PREFILLED,    /* DECODE: the peer's prefill has landed; tokens[0] is its first token */
