@@ -27,6 +27,7 @@ extern const struct app_command bench_match_command;
 extern const struct app_command bench_open_command;
 extern const struct app_command bench_resp_command;
 extern const struct app_command bench_store_command;
+extern const struct app_command bench_tick_command;
 
 /* Write a report, which it takes over (NULL: no memory); -EIO. */
 int bench_print_json(json_t *report, struct kvs_error *err);

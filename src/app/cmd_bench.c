@@ -19,6 +19,7 @@ static const struct app_command *const benches[] = {
 	&bench_open_command,
 	&bench_resp_command,
 	&bench_store_command,
+	&bench_tick_command,
 	NULL,
 };
 
