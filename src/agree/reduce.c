@@ -90,6 +90,9 @@ static bool settle_op(struct agree *agree, struct record *record, struct tick *t
 	record->reported |= record->now.reported;
 	record->doubted = (record->doubted | record->now.doubted) & ~record->now.taken_back;
 	is_told = record->reported == agree->owners;
+#ifdef KVS_MUTANT_SKIP_OWNER /* Planted bug: does not wait for the last owner. */
+	is_told = (record->reported | (agree->owners ^ agree->owners >> 1)) == agree->owners;
+#endif
 	if (tick && is_told && !was_told)
 		tell_fact(agree, record, tick);
 	if (!is_told || record->doubted != 0)

@@ -59,6 +59,9 @@ uint64_t fence_of(const struct sched *sched, const struct request *request)
 			fence = load > fence ? load : fence;
 		}
 	}
+#ifdef KVS_MUTANT_FORGET_FENCE /* Planted bug: computes before the blocks that it reads are there. */
+	fence = 0;
+#endif
 	return fence;
 }
 

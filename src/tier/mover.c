@@ -178,7 +178,9 @@ static void finish_save(struct mover *mover, uint32_t i)
 
 	map_remove(&mover->names, map_hash(&mover->names, &row->name), i);
 	cache_host_publish(mover->cache, &name, row->target, row->kind);
+#ifndef KVS_MUTANT_DROP_SOURCE
 	cache_unpin(mover->cache, STRATUM_DEVICE, row->group, row->source);
+#endif
 	mover->counts.published++;
 }
 

@@ -49,7 +49,9 @@ static bool take(struct save *save, const struct candidate *candidate)
 	}
 	KVS_ASSERT(cache_view(mover->cache, STRATUM_DEVICE, group, row.source, &view));
 	row.kind = view.kind;
+#ifndef KVS_MUTANT_DROP_SOURCE /* Planted bug: a save does not hold what it reads. */
 	cache_pin(mover->cache, STRATUM_DEVICE, group, row.source);
+#endif
 	mover_add(mover, save->slot, &row);
 	return true;
 }
