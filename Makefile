@@ -31,7 +31,7 @@ check: test-packages check-packages
 	@tools/test-deep build ""
 
 soak: all
-	@build/tests/sim/sim --seeds $(SEEDS)
+	@build/tests/sim/sim --seeds $(SEEDS) --state build/soak.state $(ARGS)
 	@for d in none segment put; do \
 		build/tests/crash/power --durability $$d --seeds $(SEEDS) || exit 1; done
 
@@ -60,7 +60,8 @@ help:
 	@echo "make simulate ARGS=...   kvstrata simulate"
 	@echo "make test                every test, four minutes or so"
 	@echo "make check               the tests with LTO, clang, ASan and UBSan, TSan; a whole trace"
-	@echo "make soak SEEDS=10000    the simulators with many seeds; stops at the first failure"
+	@echo "make soak SEEDS=10000    many seeds of the simulators, until one fails; goes on"
+	@echo "                         where it was interrupted, or with ARGS=--fresh begins anew"
 	@echo "make replay SEED=0x7     one simulation again, exactly"
 	@echo "make bench               measures simulate, replay and door B and prints tables"
 	@echo "make clean               remove every build"

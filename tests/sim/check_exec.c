@@ -13,8 +13,7 @@ static bool is_under_way(const struct exec_core *exec, uint64_t op_id)
 {
 	uint32_t job;
 
-	for (job = slots_next(&exec->slots, 0); job != SLOT_NONE;
-	     job = slots_next(&exec->slots, job + 1)) {
+	SLOTS_EACH(&exec->slots, job) {
 		if (exec->jobs[job].op.op_id == op_id)
 			return exec->jobs[job].state <= EXEC_RUNNING;
 	}
@@ -70,12 +69,12 @@ void check_health(struct sim *sim, const struct sim_health *health, const struct
 
 /* --- locks ------------------------------------------------------------------------------------ */
 
-static bool is_there(struct sim *sim, uint32_t page)
+static bool is_there(struct sim *sim, const struct kvs_key *key)
 {
 	struct kvs_store *const inner = sim->store.inner;
 	enum kvs_result         result;
 
-	inner->ops->exists(inner, &sim->oracle.key[page], 1, &result);
+	inner->ops->exists(inner, key, 1, &result);
 	return result == KVS_RESULT_DONE;
 }
 
@@ -83,18 +82,19 @@ void check_locks(struct sim *sim)
 {
 	const struct sim_locker *const locker = &sim->locker;
 	uint64_t                       held = 0;
-	uint32_t                       page;
+	uint32_t                       i;
 
-	for (page = 0; page < PAGE_END; page++) {
-		const uint32_t here = locker->held[page] + locker->promised[page];
+	for (i = 0; i < OBJECTS_MAX; i++) {
+		const struct sim_object *const object = &locker->objects[i];
+		const uint32_t                 here = object->held + object->promised;
 
 		held += here;
 		if (here == 0)
 			continue;
-		if (locker->kept[page] == 0)
-			FAIL("locks-home", "page %u is held, and the store keeps no lock", page);
-		if (!is_there(sim, page))
-			FAIL("locks-home", "page %u is held, and has left the store", page);
+		if (object->kept == 0)
+			FAIL("locks-home", "object %u is held, and the store keeps no lock", i);
+		if (!is_there(sim, &object->key))
+			FAIL("locks-home", "object %u is held, and has left the store", i);
 	}
 	if (held != locker->exec.locks.held) {
 		FAIL("locks-home", "%" PRIu64 " locks are held; the executor has %" PRIu64, held,
@@ -105,16 +105,16 @@ void check_locks(struct sim *sim)
 void check_locks_rest(struct sim *sim)
 {
 	const struct sim_locker *const locker = &sim->locker;
-	uint32_t                       page;
+	uint32_t                       i;
 
 	if (locker->exec.locks.slots.busy_count > 0 || locker->exec.slots.busy_count > 0) {
 		FAIL("locks-home", "at rest %u keys and %u ops of the locker are left",
 		     locker->exec.locks.slots.busy_count, locker->exec.slots.busy_count);
 	}
-	for (page = 0; page < PAGE_END; page++) {
-		if (locker->kept[page] > 0) {
-			FAIL("locks-home", "at rest the store keeps %u locks of page %u",
-			     locker->kept[page], page);
+	for (i = 0; i < OBJECTS_MAX; i++) {
+		if (locker->objects[i].kept > 0) {
+			FAIL("locks-home", "at rest the store keeps %u locks of object %u",
+			     locker->objects[i].kept, i);
 		}
 	}
 }

@@ -12,16 +12,33 @@ static const char *const names[] = {
 #undef FAULT
 };
 
+static bool is_outage(int fault)
+{
+	return fault == FAULT_OUTAGE || fault == FAULT_CALL || fault == FAULT_GET || fault == FAULT_PUT;
+}
+
+static bool is_late(int fault)
+{
+	return fault == FAULT_LATE_GET || fault == FAULT_LATE_PUT;
+}
+
 void faults_draw(struct sim *sim)
 {
 	struct prng *const prng = &sim->world.prng;
 	int                fault;
 
 	for (fault = 0; fault < FAULT_COUNT; fault++) {
-		/* Weights of any order of magnitude: rare faults meet in other ways than frequent ones. */
-		if (prng_chance(prng, 1, 2)) {
+		/*
+		 * Weights of any order of magnitude: rare faults meet in other ways than frequent ones.  A
+		 * store that is down most of the time shows little: those that make an outage are seldom on.
+		 */
+		if (prng_chance(prng, 1, is_outage(fault) ? 5 : is_late(fault) ? 3 : 2)) {
 			sim->faults.weight[fault] = (uint32_t)world_draw(
 				&sim->world, UINT64_C(4) << world_draw(&sim->world, 8));
+			if (fault >= FAULT_UPKEEP)
+				sim->faults.weight[fault] = 50 + sim->faults.weight[fault] / 2;
+			if (fault == FAULT_LOST || fault == FAULT_STALL || fault == FAULT_ABORT)
+				sim->faults.weight[fault] = 1 + sim->faults.weight[fault] / 32;
 		}
 		if (sim->faults.weight[fault] > 0)
 			NOTE("fault %s: %u of 1024", names[fault], sim->faults.weight[fault]);
@@ -50,11 +67,6 @@ static bool call_fails(struct sim *sim)
 	return fault_away(sim) || fault_hits(sim, FAULT_CALL);
 }
 
-void fault_scribble(uint64_t op_id, const struct kvs_span *span)
-{
-	oracle_fill(span->ptr, PAGE_NONE, (uint32_t)op_id);
-}
-
 static struct faulty_store *of(struct kvs_store *store)
 {
 	return (struct faulty_store *)store;
@@ -63,13 +75,18 @@ static struct faulty_store *of(struct kvs_store *store)
 /* The store keeps its hands on this op's spans, for 1 to 4 touches more. */
 static bool retires(struct faulty_store *faulty, enum fault late)
 {
-	struct sim_op *const op = ledger_find(faulty->sim, faulty->op_id);
+	struct sim_part *const part = &faulty->op->parts[faulty->rank];
 
-	if (op->late == 0 && fault_hits(faulty->sim, late)) {
-		op->late = (uint32_t)world_draw(&faulty->sim->world, 4);
-		op->silent = fault_hits(faulty->sim, FAULT_SILENT);
+	if (part->late == 0 && fault_hits(faulty->sim, late)) {
+		part->late = (uint32_t)world_draw(&faulty->sim->world, 4);
+		part->silent = fault_hits(faulty->sim, FAULT_SILENT);
 	}
-	return op->late == 0;
+	return part->late == 0;
+}
+
+static void faulty_describe(struct kvs_store *store, struct kvs_store_info *ret_info)
+{
+	of(store)->inner->ops->describe(of(store)->inner, ret_info);
 }
 
 static int faulty_exists(struct kvs_store *store, const struct kvs_key *key, uint32_t count,
@@ -89,42 +106,37 @@ static int faulty_exists(struct kvs_store *store, const struct kvs_key *key, uin
 	return rc;
 }
 
-/* create-only: what is read is what the one accepted put wrote. */
-static void check_read(struct sim *sim, const struct kvs_key *key, const struct kvs_span *span)
+/* A lock is a promise: no object goes while somebody holds one. */
+static void evict(struct faulty_store *faulty, const struct kvs_key *key)
 {
-	const uint32_t page = oracle_page(&sim->oracle, key);
+	const struct sim_object *const object = locker_object(faulty->sim, key);
+	enum kvs_result                result;
 
-	check_block(sim, "create-only", span->ptr, page);
-	if (oracle_generation(span->ptr) != sim->oracle.stored[page]) {
-		FAIL("create-only", "the store has generation %u of page %u; %u was put",
-		     oracle_generation(span->ptr), page, sim->oracle.stored[page]);
-	}
+	if (!fault_hits(faulty->sim, FAULT_EVICT) || (object && object->kept > 0))
+		return;
+	faulty->inner->ops->remove(faulty->inner, key, 1, &result);
+	faulty->sim->covers->evictions++;
 }
 
 static enum kvs_result get_one(struct faulty_store *faulty, const struct kvs_key *key,
 			       const struct kvs_span *span)
 {
-	const struct kvs_store_ops *const ops = faulty->inner->ops;
-	struct sim *const                 sim = faulty->sim;
-	enum kvs_result                   result = KVS_RESULT_FAILED;
-	bool                              retired;
+	struct sim *const sim = faulty->sim;
+	enum kvs_result   result = KVS_RESULT_FAILED;
+	bool              retired;
 
 	if (fault_hits(sim, FAULT_GET))
 		return result;
 	if (fault_hits(sim, FAULT_HIDE))
 		return KVS_RESULT_MISSING;
-	/* A lock is a promise: no object goes while somebody holds one. */
-	if (fault_hits(sim, FAULT_EVICT) && sim->locker.kept[oracle_page(&sim->oracle, key)] == 0) {
-		ops->remove(faulty->inner, key, 1, &result);
-		sim->covers->evictions++;
-	}
-	ops->get(faulty->inner, key, span, 1, &result, &retired);
+	evict(faulty, key);
+	faulty->inner->ops->get(faulty->inner, key, span, 1, &result, &retired);
 	if (result != KVS_RESULT_DONE)
 		return result;
-	check_read(sim, key, span);
+	check_key(sim, "create-only", key, span->ptr);
 	if (!fault_hits(sim, FAULT_CORRUPT))
 		return result;
-	fault_scribble(faulty->op_id, span);
+	shape_scribble(faulty->op->op_id, span->ptr, span->bytes);
 	return KVS_RESULT_CORRUPT;
 }
 
@@ -147,7 +159,6 @@ static enum kvs_result put_one(struct faulty_store *faulty, const struct kvs_key
 			       const struct kvs_span *span)
 {
 	struct sim *const sim = faulty->sim;
-	const uint32_t    page = oracle_page(&sim->oracle, key);
 	enum kvs_result   result = KVS_RESULT_FAILED;
 	bool              retired;
 
@@ -155,10 +166,10 @@ static enum kvs_result put_one(struct faulty_store *faulty, const struct kvs_key
 		return KVS_RESULT_FAILED;
 	if (fault_hits(sim, FAULT_NO_SPACE))
 		return KVS_RESULT_NO_SPACE;
-	check_block(sim, "quarantine", span->ptr, page);
+	check_key(sim, "quarantine", key, span->ptr);
 	faulty->inner->ops->put(faulty->inner, key, span, 1, &result, &retired);
 	if (result == KVS_RESULT_DONE)
-		sim->oracle.stored[page] = oracle_generation(span->ptr);
+		locker_learn(sim, key);
 	return result;
 }
 
@@ -181,17 +192,16 @@ static int faulty_lock(struct kvs_store *store, const struct kvs_key *key, uint3
 		       enum kvs_result *result)
 {
 	struct faulty_store *const faulty = of(store);
-	struct sim *const          sim = faulty->sim;
 	uint32_t                   i;
 
-	if (call_fails(sim))
+	if (call_fails(faulty->sim))
 		return -EIO;
 	for (i = 0; i < count; i++) {
 		result[i] = KVS_RESULT_MISSING;
-		if (!fault_hits(sim, FAULT_HIDE))
+		if (!fault_hits(faulty->sim, FAULT_HIDE))
 			faulty->inner->ops->lock(faulty->inner, &key[i], 1, &result[i]);
 		if (result[i] == KVS_RESULT_DONE)
-			sim->locker.kept[oracle_page(&sim->oracle, &key[i])]++;
+			locker_object(faulty->sim, &key[i])->kept++;
 	}
 	return 0;
 }
@@ -203,15 +213,13 @@ static void faulty_unlock(struct kvs_store *store, const struct kvs_key *key, ui
 	uint32_t                   i;
 
 	for (i = 0; i < count; i++) {
-		const uint32_t page = oracle_page(&sim->oracle, &key[i]);
-
-		if (sim->locker.kept[page]-- == 0)
-			FAIL("locks-home", "page %u is unlocked once too often", page);
+		if (locker_object(sim, &key[i])->kept-- == 0)
+			FAIL("locks-home", "an object is unlocked once too often");
 		faulty->inner->ops->unlock(faulty->inner, &key[i], 1);
 	}
 }
 
 const struct kvs_store_ops faulty_store_ops = {
-	.name = "faulty", .exists = faulty_exists, .get = faulty_get, .put = faulty_put,
-	.lock = faulty_lock, .unlock = faulty_unlock
+	.name = "faulty", .describe = faulty_describe, .exists = faulty_exists, .get = faulty_get,
+	.put = faulty_put, .lock = faulty_lock, .unlock = faulty_unlock
 };

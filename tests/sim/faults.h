@@ -29,7 +29,19 @@
 	X(FAULT_SILENT, "silent")     /* and its retirement is never told */ \
 	X(FAULT_TORN, "torn")         /* a get writes wrong bytes first */ \
 	X(FAULT_DEADLINE_TICK, "on-deadline") /* a job ends on the very tick of a deadline */ \
-	X(FAULT_ABORT, "abort")               /* a request is given up */
+	X(FAULT_ABORT, "abort")           /* a request is given up */ \
+	X(FAULT_STALL, "stall")           /* one rank's workers stand still */ \
+	X(FAULT_LOST, "lost")             /* one rank takes no op */ \
+	X(FAULT_BAD_REPORT, "bad-report") /* a rank's report is no report */ \
+	X(FAULT_BAD_EVENT, "bad-event")   /* the engine says what cannot be */ \
+	X(FAULT_FREEZE, "freeze")         /* no forward, or no storage, for a while */ \
+	X(FAULT_CLEAR, "clear") \
+	X(FAULT_WEIGHTS, "weights")       /* other ones: another namespace */ \
+	X(FAULT_DRAIN, "drain")           /* all work ends, then the replica begins anew */ \
+	X(FAULT_DROP, "drop")             /* the replica begins anew at once */
+
+/* From this one on they are drawn once in many rounds: with a weight that is high. */
+#define FAULT_UPKEEP FAULT_FREEZE
 
 enum fault {
 #define FAULT(name, text) name,
@@ -39,6 +51,7 @@ enum fault {
 };
 
 struct sim;
+struct sim_op;
 
 struct faults {
 	uint32_t weight[FAULT_COUNT]; /* of 1024 */
@@ -46,12 +59,13 @@ struct faults {
 	bool     stopped;
 };
 
-/* The store that workers see, and the op they run. */
+/* The store that workers see, the op they run, and on which rank. */
 struct faulty_store {
 	struct kvs_store  store;
 	struct kvs_store *inner;
 	struct sim       *sim;
-	uint64_t          op_id;
+	struct sim_op    *op;
+	uint32_t          rank;
 };
 
 void faults_draw(struct sim *sim);
@@ -61,9 +75,6 @@ bool fault_hits(struct sim *sim, enum fault fault);
 
 /* Whether the store is away; an outage may begin here. */
 bool fault_away(struct sim *sim);
-
-/* What a store of no manners leaves in a span: rows that name the op. */
-void fault_scribble(uint64_t op_id, const struct kvs_span *span);
 
 extern const struct kvs_store_ops faulty_store_ops;
 

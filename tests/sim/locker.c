@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A second user of the store, with an executor of its own: it looks pages up and locks them, gives
- * them back, and now and then gives up a lookup.
+ * A second user of the store, with an executor of its own: it looks objects up and locks them, gives
+ * them back, and now and then gives up a lookup.  It knows the last objects that were put.
  *
  * Its workers do what the shell's query workers do: tell the store of unlocks, then take a job.  Both
- * are a pair of events, so that an unlock on its way meets the next lock of the same page.
+ * are a pair of events, so that an unlock on its way meets the next lock of the same object.
  */
+#include <string.h>
+
 #include "exec/run.h"
 #include "sim.h"
 
@@ -62,8 +64,10 @@ static void finish(void *context, uint64_t number)
 		FAIL("one-done", "op %" PRIu64 " of the locker runs after its fact",
 		     worker->fact.op_id);
 	}
-	for (row = 0; row < entry->key_count; row++)
-		sim->locker.promised[entry->pages[row]] += bits_test(worker->fact.ok.words, row);
+	for (row = 0; row < entry->key_count; row++) {
+		sim->locker.objects[entry->objects[row]].promised +=
+			bits_test(worker->fact.ok.words, row);
+	}
 	exec_core_finish(&sim->locker.exec, worker->job, &worker->fact, &worker->report,
 			 sim->world.now);
 	watch_evidence(sim, &sim->locker.health, &sim->locker.exec, worker->taken_step,
@@ -102,17 +106,47 @@ static void look(void *context, uint64_t number)
 
 /* --- the user --------------------------------------------------------------------------------- */
 
-/* Some page, rather one that was put. */
-static uint32_t draw_page(struct sim *sim)
+struct sim_object *locker_object(struct sim *sim, const struct kvs_key *key)
 {
-	uint32_t page = 2, tries;
+	uint32_t i;
 
-	for (tries = 0; tries < 8; tries++) {
-		page = 1 + (uint32_t)world_draw(&sim->world, PAGE_END - 2);
-		if (sim->oracle.stored[page] > 0)
-			break;
+	for (i = 0; i < OBJECTS_MAX; i++) {
+		struct sim_object *const object = &sim->locker.objects[i];
+
+		if (object->used && memcmp(&object->key, key, sizeof(*key)) == 0)
+			return object;
 	}
-	return page;
+	return NULL;
+}
+
+static bool is_asked(const struct sim *sim, uint32_t object)
+{
+	uint32_t i, row;
+
+	for (i = 0; i < LOCK_OPS; i++) {
+		const struct sim_lock_op *const op = &sim->locker.ops[i];
+
+		for (row = 0; op->op_id != 0 && row < op->key_count; row++) {
+			if (op->objects[row] == object)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* In the place of the oldest, unless somebody holds that or asks for it. */
+void locker_learn(struct sim *sim, const struct kvs_key *key)
+{
+	struct sim_locker *const locker = &sim->locker;
+	const uint32_t           at = locker->next_object % OBJECTS_MAX;
+	struct sim_object *const object = &locker->objects[at];
+
+	if (locker_object(sim, key))
+		return;
+	locker->next_object++;
+	if (object->promised + object->held + object->kept > 0 || is_asked(sim, at))
+		return;
+	*object = (struct sim_object){ .key = *key, .used = true };
 }
 
 static void ask(struct sim *sim)
@@ -121,15 +155,16 @@ static void ask(struct sim *sim)
 	struct sim_lock_op *const entry = find(sim, 0);
 	const bool                was_up = locker->exec.health.state == HEALTH_UP;
 	struct op                 op = { .kind = OP_QUERY, .flags = OP_LOCK };
-	uint32_t                  i;
-	int                       rc;
+	const uint32_t known = locker->next_object < OBJECTS_MAX ? locker->next_object : OBJECTS_MAX;
+	uint32_t       i;
+	int            rc;
 
-	if (!entry)
+	if (!entry || known == 0)
 		return;
-	entry->key_count = (uint32_t)world_draw(&sim->world, LOCK_KEYS);
+	entry->key_count = sim_draw(sim, 1, LOCK_KEYS);
 	for (i = 0; i < entry->key_count; i++) {
-		entry->pages[i] = draw_page(sim);
-		entry->keys[i] = sim->oracle.key[entry->pages[i]];
+		entry->objects[i] = sim_draw(sim, 0, known - 1);
+		entry->keys[i] = locker->objects[entry->objects[i]].key;
 	}
 	op.op_id = locker->next_op + 1;
 	op.keys = entry->keys;
@@ -157,24 +192,24 @@ static void give_up(struct sim *sim)
 	exec_core_cancel(&sim->locker.exec, entry->op_id, sim->world.now);
 }
 
-/* One lock of the first page at or after a drawn one. */
+/* One lock of the first object at or after a drawn one. */
 static void give(struct sim *sim)
 {
 	struct sim_locker *const locker = &sim->locker;
-	const uint32_t           from = (uint32_t)world_draw(&sim->world, PAGE_END) - 1;
+	const uint32_t           from = sim_draw(sim, 0, OBJECTS_MAX - 1);
 	uint32_t                 i;
 
-	for (i = 0; i < PAGE_END; i++) {
-		const uint32_t page = (from + i) % PAGE_END;
+	for (i = 0; i < OBJECTS_MAX; i++) {
+		struct sim_object *const object = &locker->objects[(from + i) % OBJECTS_MAX];
 
-		if (locker->held[page] == 0)
+		if (object->held == 0)
 			continue;
-		NOTE("locker: gives page %u back", page);
+		NOTE("locker: gives object %u back", (from + i) % OBJECTS_MAX);
 		sim->covers->unlocks++;
 		sim->covers->unlocks_when_full +=
 			locker->exec.queue[EXEC_QUERY].count == locker->exec.limits.queue_max;
-		locker->held[page]--;
-		exec_core_unlock(&locker->exec, &sim->oracle.key[page], 1);
+		object->held--;
+		exec_core_unlock(&locker->exec, &object->key, 1);
 		wake(sim);
 		return;
 	}
@@ -199,8 +234,8 @@ static void collect(struct sim *sim)
 		for (row = 0; row < entry->key_count; row++) {
 			const bool ok = bits_test(facts[i].ok.words, row);
 
-			locker->promised[entry->pages[row]] -= ok;
-			locker->held[entry->pages[row]] += ok;
+			locker->objects[entry->objects[row]].promised -= ok;
+			locker->objects[entry->objects[row]].held += ok;
 		}
 		sim->covers->locks += bits_count(facts[i].ok.words, entry->key_count);
 		sim->covers->lock_cancels += facts[i].reason == OP_REASON_CANCELLED;
@@ -255,10 +290,10 @@ void locker_close(struct sim *sim)
 bool locker_at_rest(const struct sim *sim)
 {
 	const struct sim_locker *const locker = &sim->locker;
-	uint32_t                       page, i;
+	uint32_t                       i;
 
-	for (page = 0; page < PAGE_END; page++) {
-		if (locker->held[page] > 0)
+	for (i = 0; i < OBJECTS_MAX; i++) {
+		if (locker->objects[i].held > 0)
 			return false;
 	}
 	for (i = 0; i < LOCK_OPS; i++) {

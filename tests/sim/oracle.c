@@ -2,121 +2,133 @@
 /* See oracle.h. */
 #include "oracle.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/err.h"
-#include "base/prng.h"
+#include "engine/rows.h"
 
-static_assert(BLOCK_ROWS <= 256, "a row's place has 8 bits in its seal");
+#define BUCKETS 8192u /* of hashes; at most half of them are used */
 
-/* Who wrote the row, and a seal over that and its place. */
-struct row {
-	uint64_t origin; /* page, generation */
-	uint64_t seal;
-};
+static struct oracle oracle;
+static struct prefix table[BUCKETS]; /* open addressing; page 0: free */
 
-void oracle_tokens(uint32_t page, int32_t *ret_tokens)
+static uint32_t bucket_of(const uint8_t *hash)
 {
-	uint32_t i;
+	uint32_t word;
 
-	for (i = 0; i < PAGE_TOKENS; i++)
-		ret_tokens[i] = (int32_t)(mix64(page * PAGE_TOKENS + i) >> 33);
+	memcpy(&word, hash, sizeof(word));
+	return word % BUCKETS;
 }
 
-void oracle_init(struct oracle *oracle)
+bool oracle_find(const uint8_t *hash, struct prefix *ret_prefix)
 {
-	int32_t  tokens[PAGE_TOKENS];
-	uint32_t page;
+	uint32_t b;
 
-	*oracle = (struct oracle){ 0 };
-	key_namespace("simulator", &oracle->space);
-	for (page = 2; page < PAGE_END; page++) {
-		oracle_tokens(page, tokens);
-		prefix_hash_page(page < 4 ? NULL : &oracle->hash[page / 2], tokens, PAGE_TOKENS,
-				 NULL, 0, &oracle->hash[page]);
-		key_make(&oracle->space, &oracle->hash[page], 0, 0, 0, &oracle->key[page]);
+	for (b = bucket_of(hash); table[b].page != 0; b = (b + 1) % BUCKETS) {
+		const struct prefix *const at = &table[b];
+
+		if (memcmp(oracle.hash[at->page][at->count - 1].byte, hash, SHA256_BYTES) == 0) {
+			*ret_prefix = *at;
+			return true;
+		}
 	}
+	return false;
 }
 
-uint32_t oracle_page(const struct oracle *oracle, const struct kvs_key *key)
+/* Two pages with the same first tokens have a tail in common: it is named by the first of them. */
+static void insert(uint32_t page, uint32_t count)
 {
-	uint32_t page;
+	const uint8_t *const hash = oracle.hash[page][count - 1].byte;
+	struct prefix        known;
+	uint32_t             b;
 
-	for (page = 2; page < PAGE_END; page++) {
-		if (memcmp(&oracle->key[page], key, sizeof(*key)) == 0)
-			return page;
+	if (oracle_find(hash, &known))
+		return;
+	for (b = bucket_of(hash); table[b].page != 0; b = (b + 1) % BUCKETS)
+		;
+	table[b] = (struct prefix){ page, count };
+}
+
+uint32_t oracle_before(uint32_t page)
+{
+	return (31 - (uint32_t)__builtin_clz(page) - 1) * PAGE_TOKENS;
+}
+
+int32_t oracle_salted(int32_t token, uint32_t version)
+{
+	return token ^ (int32_t)(version << 16);
+}
+
+uint32_t oracle_version(const struct kvs_namespace *space)
+{
+	uint32_t version;
+
+	for (version = 0; version < VERSIONS; version++) {
+		if (memcmp(&oracle.space[version], space, sizeof(*space)) == 0)
+			break;
 	}
-	KVS_PANIC("a key of no page");
+	return version;
 }
 
-uint32_t oracle_page_in(const struct oracle *oracle, const struct kvs_key *key, const void *block)
+static void make_tokens(uint32_t page)
 {
-	const uint64_t claim = ((const struct row *)block)->origin >> 32;
-
-	if (claim < PAGE_END && memcmp(&oracle->key[claim], key, sizeof(*key)) == 0)
-		return (uint32_t)claim;
-	return oracle_page(oracle, key);
-}
-
-static struct row row_of(uint64_t origin, uint32_t place)
-{
-	return (struct row){ .origin = origin, .seal = mix64(origin ^ (uint64_t)place << 56) };
-}
-
-void oracle_fill(void *block, uint32_t page, uint32_t generation)
-{
-	struct row *const rows = block;
-	uint32_t          i;
-
-	for (i = 0; i < BLOCK_ROWS; i++)
-		rows[i] = row_of((uint64_t)page << 32 | generation, i);
-}
-
-uint32_t oracle_generation(const void *block)
-{
-	return (uint32_t)((const struct row *)block)->origin;
-}
-
-static const char *describe(uint32_t page, uint32_t place, const struct row *row)
-{
-	static char    sentence[160];
-	const uint32_t from = (uint32_t)(row->origin >> 32);
-	const uint32_t generation = (uint32_t)row->origin;
+	const uint32_t shared = (uint32_t)(mix64(page / 2) % PAGE_TOKENS);
 	uint32_t       i;
 
-	for (i = 0; i < BLOCK_ROWS && row->seal != row_of(row->origin, i).seal; i++)
-		;
-	if (i == BLOCK_ROWS) {
-		snprintf(sentence, sizeof(sentence), "row %u of page %u holds bytes nobody wrote",
-			 place, page);
-	} else if (from == PAGE_NONE) {
-		snprintf(sentence, sizeof(sentence), "row %u of page %u was overwritten by op %u",
-			 place, page, generation);
-	} else {
-		snprintf(sentence, sizeof(sentence),
-			 "row %u of page %u holds row %u of page %u, generation %u", place, page, i,
-			 from, generation);
+	for (i = 0; i < PAGE_TOKENS; i++) {
+		const uint32_t of = i < shared ? page & ~1u : page;
+
+		oracle.tokens[page][i] = (int32_t)(mix64(of * PAGE_TOKENS + i) >> 34);
 	}
-	return sentence;
 }
 
-const char *oracle_check(const struct oracle *oracle, const void *block, uint32_t page,
-			 uint32_t first, uint32_t count)
+static void make_names(uint32_t page)
 {
-	const struct row *const rows = block;
-	const uint64_t          origin = rows[0].origin;
-	const uint32_t          generation = (uint32_t)origin;
-	uint32_t                i;
+	const struct prefix_hash *const prior =
+		page < 4 ? NULL : &oracle.hash[page / 2][PAGE_TOKENS - 1];
+	uint32_t count;
 
-	if (origin >> 32 != page || generation == 0 || generation > oracle->computed[page])
-		return describe(page, 0, &rows[0]);
-	for (i = first; i < first + count; i++) {
-		const struct row expected = row_of(origin, i);
-
-		if (rows[i].origin != expected.origin || rows[i].seal != expected.seal)
-			return describe(page, i, &rows[i]);
+	for (count = 1; count <= PAGE_TOKENS; count++) {
+		prefix_hash_page(prior, oracle.tokens[page], count, NULL, 0,
+				 &oracle.hash[page][count - 1]);
+		insert(page, count);
 	}
-	return NULL;
+}
+
+static void make_states(uint32_t version, uint32_t page)
+{
+	uint64_t state = page < 4 ? 0 : oracle.state[version][page / 2][PAGE_TOKENS - 1];
+	uint32_t i;
+
+	for (i = 0; i < PAGE_TOKENS; i++) {
+		const int32_t token = oracle.tokens[page][i];
+
+		state = rows_next(state, page < 4 && i == 0 ? oracle_salted(token, version) : token);
+		oracle.state[version][page][i] = state;
+	}
+}
+
+static void make(void)
+{
+	char     text[32];
+	uint32_t page, version;
+
+	for (page = 2; page < PAGE_END; page++) {
+		make_tokens(page);
+		make_names(page);
+	}
+	for (version = 0; version < VERSIONS; version++) {
+		snprintf(text, sizeof(text), "simulator, weights %u", version);
+		key_namespace(text, &oracle.space[version]);
+		for (page = 2; page < PAGE_END; page++)
+			make_states(version, page);
+	}
+}
+
+const struct oracle *oracle_get(void)
+{
+	if (oracle.tokens[2][0] == 0)
+		make();
+	return &oracle;
 }

@@ -1,55 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The oracle: every page there is, its tokens, its name, and what its bytes must be.
+ * The oracle: every token there is, the names of all prefixes, and what each row of a cache must be.
  *
- * Pages form a binary tree: page n follows page n / 2, and page 1 is the empty prompt.  A prompt is
- * a path from the root, so prompts share prefixes.  A block is filled from its page and a
- * generation, which counts how often the page was computed: each row of 16 bytes names both and its
- * own place, so a wrong row says where it came from.
+ * Pages form a binary tree: page n follows page n / 2, and page 1 is the empty prompt.  A request runs
+ * down a path of it, prompt and output alike, so requests share prefixes.  The two pages behind a third
+ * begin with the same tokens, some of them with none: so tails are shared, too.
+ *
+ * Rows are those of the reference engine (engine/rows.h).  Weights have a *version*, which goes into
+ * every row: the first token is another one for the engine, though not for the names.
+ *
+ * Nothing here depends on a seed: it is made once.
  */
 #ifndef SIM_ORACLE_H
 #define SIM_ORACLE_H
 
+#include <stdbool.h>
+
 #include "key/key.h"
 
 #define PAGE_TOKENS 4u
-#define PAGES_MAX   6u                /* of one prompt */
-#define PAGE_END    (2u << PAGES_MAX) /* pages are 2 .. PAGE_END - 1 */
-#define BLOCK_BYTES 4096u
-#define BLOCK_ROWS  (BLOCK_BYTES / 16)
+#define DEPTH       8u /* pages of a path */
+#define PATH_TOKENS (DEPTH * PAGE_TOKENS)
+#define PAGE_END    (2u << DEPTH) /* pages are 2 .. PAGE_END - 1 */
+#define VERSIONS    3u
 
-/* The page that bytes of no page claim to be: what a store's late write leaves. */
-#define PAGE_NONE UINT32_MAX
-
-struct oracle {
-	struct kvs_namespace space;
-	struct prefix_hash   hash[PAGE_END];
-	struct kvs_key       key[PAGE_END];
-	uint32_t             computed[PAGE_END]; /* generations so far */
-	uint32_t             stored[PAGE_END];   /* the generation in the store, if it keeps the page */
+/* A prefix that has a name: all before a page, and `count` tokens of it. */
+struct prefix {
+	uint32_t page;
+	uint32_t count; /* 1 to PAGE_TOKENS; fewer than those: a tail */
 };
 
-void oracle_init(struct oracle *oracle);
+struct oracle {
+	struct kvs_namespace space[VERSIONS];
+	int32_t              tokens[PAGE_END][PAGE_TOKENS];
+	struct prefix_hash   hash[PAGE_END][PAGE_TOKENS];            /* of count - 1 */
+	uint64_t             state[VERSIONS][PAGE_END][PAGE_TOKENS]; /* of the engine, behind each token */
+};
 
-/* The PAGE_TOKENS tokens of a page. */
-void oracle_tokens(uint32_t page, int32_t *ret_tokens);
+const struct oracle *oracle_get(void);
 
-/* The page of a key; asserts that there is one. */
-uint32_t oracle_page(const struct oracle *oracle, const struct kvs_key *key);
+/* The prefix of a hash; false when nobody has it. */
+bool oracle_find(const uint8_t *hash, struct prefix *ret_prefix);
+/* The version of a namespace; VERSIONS: none. */
+uint32_t oracle_version(const struct kvs_namespace *space);
 
-/* The same for a key whose block is at hand: faster when it claims what it should. */
-uint32_t oracle_page_in(const struct oracle *oracle, const struct kvs_key *key, const void *block);
+/* Tokens before a page. */
+uint32_t oracle_before(uint32_t page);
 
-void oracle_fill(void *block, uint32_t page, uint32_t generation);
-
-/*
- * Rows [first, first + count) must be the page's, all of one generation that was computed.  NULL,
- * or a sentence about the first that is not; valid until the next call.
- */
-const char *oracle_check(const struct oracle *oracle, const void *block, uint32_t page,
-			 uint32_t first, uint32_t count);
-
-/* The generation that a block of a page claims. */
-uint32_t oracle_generation(const void *block);
+/* What the engine takes for the first token of a prompt. */
+int32_t oracle_salted(int32_t token, uint32_t version);
 
 #endif

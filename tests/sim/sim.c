@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The simulator's command: one seed, or many. */
-#include "sim.h"
+#include "soak.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,6 +17,8 @@ static const char help[] =
 	"  --steps N      events before the faults stop (2000)\n"
 	"  --twice        run each seed twice; both histories must be equal\n"
 	"  --trace        print the history\n"
+	"  --state FILE   keep there how far the run came, and go on from there\n"
+	"  --fresh        with --state: from the beginning\n"
 	"\n"
 	"Ends with 0, with 1 where an invariant broke, with 2 for bad arguments.\n";
 
@@ -26,6 +28,8 @@ struct arguments {
 	uint64_t steps;
 	bool     twice;
 	bool     trace;
+	bool     fresh;
+	const char *state; /* NULL: none */
 };
 
 _Noreturn static void refuse(const char *option, const char *rule)
@@ -62,6 +66,12 @@ static struct arguments parse(char **argv)
 			arguments.twice = true;
 		} else if (strcmp(option, "--trace") == 0) {
 			arguments.trace = true;
+		} else if (strcmp(option, "--fresh") == 0) {
+			arguments.fresh = true;
+		} else if (strcmp(option, "--state") == 0) {
+			if (!*++argv)
+				refuse(option, "needs a file");
+			arguments.state = *argv;
 		} else if (strcmp(option, "--seed") == 0 || strcmp(option, "--first") == 0) {
 			arguments.first = number(option, *++argv);
 		} else if (strcmp(option, "--seeds") == 0) {
@@ -104,22 +114,33 @@ static void print_covers(const struct covers *covers)
 	puts("");
 }
 
+static void print_seeds(const struct arguments *arguments)
+{
+	printf("seed 0x%" PRIx64, arguments->first);
+	if (arguments->count > 1)
+		printf(" and %" PRIu64 " more", arguments->count - 1);
+	puts("");
+	fflush(stdout);
+}
+
 int main(int argc, char **argv)
 {
 	const struct arguments arguments = parse(argv);
-	struct covers          covers = { 0 };
-	uint64_t               hash = 0, i;
+	struct soak            soak = { .path = arguments.state, .first = arguments.first,
+					.steps = arguments.steps };
 
 	(void)argc;
-	printf("seed 0x%" PRIx64, arguments.first);
-	if (arguments.count > 1)
-		printf(" and %" PRIu64 " more", arguments.count - 1);
-	puts("");
-	fflush(stdout);
-	for (i = 0; i < arguments.count; i++)
-		hash = mix64(hash ^ run(arguments.first + i, &arguments, &covers));
-	print_covers(&covers);
+	print_seeds(&arguments);
+	soak_open(&soak, arguments.fresh);
+	for (; soak.done < arguments.count; soak_note(&soak, arguments.count)) {
+		const uint64_t seed = arguments.first + soak.done;
+
+		soak.hash = mix64(soak.hash ^ run(seed, &arguments, &soak.covers));
+		soak.done++;
+	}
+	soak_close(&soak, arguments.count);
+	print_covers(&soak.covers);
 	printf("seed 0x%" PRIx64 ": history %016" PRIx64 "\n",
-	       arguments.first + arguments.count - 1, hash);
+	       arguments.first + arguments.count - 1, soak.hash);
 	return 0;
 }

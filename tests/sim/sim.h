@@ -1,210 +1,170 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One simulated system: the real pure rooms, and actors in place of threads, devices and clients.
+ * One simulated replica: 1 to 4 ranks with the real pure rooms, and actors in place of threads, devices
+ * and clients.
  *
- *   engine.c   clients that submit and abort, the round of the scheduler, forward passes
- *   actors.c   executor workers, copy fences, a store's late writes and retirement notices
- *   locker.c   a second user of the store, with an executor of its own: it locks and unlocks
- *   faults.c   the store, as bad as the swarm wants it
- *   check.c    the invariants, after every step; check_exec.c those of executors
+ *   open.c      draws a system; restart.c ends one and begins the next on the same store
+ *   stock.c     what an earlier replica left in the store
+ *   clients.c   requests: submitted, given up, ended
+ *   round.c     the loop of all ranks: reports, the agreed tick, events, plans, dispatch
+ *   engine.c    what the Device does: blank blocks, copies, forwards, in the order of the plans
+ *   copies.c    the two streams of copies of each rank
+ *   workers.c   executor workers, a store's late touches, retirement notices
+ *   upkeep.c    freezes, clears, other weights, restarts
+ *   locker.c    a second user of the store, which locks and unlocks
+ *   faults.c    the store, as bad as the swarm wants it
+ *   ledger.c    what the world knows of each op, apart from what the rooms believe
+ *   check*.c    the invariants; state.h: all that there is
  *
- * sched, transfer, coord, match, tier, exec/core, exec/run, arena and the mem store are the
- * product's own, unchanged.  Here an act ends before the next begins; what would be a thread or a
- * device is a pair of events.
- *
- * Next to them stands a ledger: what the world knows of each op and request, apart from what the
- * rooms believe.
+ * sched, transfer, agree, coord, match, tier, exec/core, exec/run and the mem store are the product's
+ * own, unchanged.  Here an act ends before the next begins; what would be a thread or a device is a
+ * pair of events.
  */
 #ifndef SIM_SIM_H
 #define SIM_SIM_H
 
-#include <inttypes.h>
+#include <stdio.h>
 
-#include "arena/arena.h"
-#include "exec/core.h"
-#include "faults.h"
-#include "oracle.h"
-#include "mono_sched/sched.h"
-#include "world.h"
+#include "state.h"
 
-#define SIM_STEPS 2000u /* events before the faults stop */
-/* Events after that until everything has ended: five times what any of 3,000 seeds needed. */
-#define SIM_REST_STEPS 2000u
+#define NOTE(...)            world_note(&sim->world, __VA_ARGS__)
+/* A line of --trace alone. */
+#define DETAIL(...) \
+	do { \
+		if (sim->world.loud) \
+			printf("          " __VA_ARGS__); \
+	} while (0)
+#define FAIL(invariant, ...) world_fail(&sim->world, invariant, __VA_ARGS__)
 
-#define REQUESTS_MAX 6u
-#define COPIES_MAX (MONO_SCHED_COPIES_A_REQUEST * REQUESTS_MAX)
-#define OPS_MAX      64u
-#define WORKERS_MAX  3u /* a class */
-
-/* What happened, to show that runs reach the places where bugs live. */
-#define COVERS(X) \
-	X(requests) X(refused_requests) X(aborts) X(restored_device) X(restored_host) \
-	X(restored_store) X(recomputed) X(ready) X(deadlines) X(detached_gets) X(refused_ops) \
-	X(puts) X(gets) X(evictions) X(late_writes) X(late_reads) X(notices) \
-	X(standing_quarantines) X(outages) X(cooldown_refusals) X(probes) X(stale_successes) \
-	X(recoveries) X(locks) X(lock_refusals) X(lock_cancels) X(unlocks) X(unlocks_when_full) \
-	X(unlocks_told)
-
-struct covers {
-#define COVER(name) uint64_t name;
-	COVERS(COVER)
-#undef COVER
-};
-
-/* An op from dispatch until its bytes are surely settled. */
-struct sim_op {
-	uint64_t        op_id; /* 0: free */
-	enum op_kind    kind;
-	uint32_t        page_count;
-	uint32_t        pages[PAGES_MAX];
-	uint32_t        blocks[PAGES_MAX]; /* GET and PUT */
-	struct kvs_span spans[PAGES_MAX];
-	bool            answered; /* its one fact was delivered, or it was refused */
-	bool            detached; /* nobody waits: it must not publish */
-	uint32_t        late;     /* touches of its spans still to come after its fact */
-	bool            in_doubt; /* its fact said unretired, and no notice came yet */
-	bool            silent;   /* none will come while faults last */
-};
-
-struct sim_request {
-	bool     live;
-	bool     aborting;
-	bool     running;
-	uint64_t id;
-	uint32_t pages[PAGES_MAX];
-	uint32_t page_count;
-	uint64_t token_count;
-	uint64_t asked; /* tick of its QUERY */
-	uint32_t table[PAGES_MAX];
-};
-
-/*
- * What the world knows of a store's health, from one executor's jobs: whether somebody has asked it,
- * with success, since it last failed.
- */
-struct sim_health {
-	uint64_t epoch;     /* outages seen */
-	uint64_t fell_step; /* of the last one */
-	uint64_t fell_tick;
-	bool     proven;    /* a job begun after it came back well */
-	uint64_t probe;     /* the op that was taken while the store was held for down */
-};
-
-struct sim_worker {
-	enum exec_class    class;
-	uint64_t           taken_step;
-	bool               busy;
-	uint32_t           job;
-	struct op          op;
-	struct fact        fact;
-	struct exec_report report;
-};
-
-#define LOCK_OPS   4u
-#define LOCK_KEYS  4u
-#define LOCK_WORKERS 2u
-
-struct sim_lock_op {
-	uint64_t       op_id; /* 0: free */
-	uint32_t       key_count;
-	uint32_t       pages[LOCK_KEYS];
-	struct kvs_key keys[LOCK_KEYS];
-};
-
-struct sim_lock_worker {
-	bool               busy;
-	uint32_t           job;
-	uint64_t           taken_step;
-	struct fact        fact;
-	struct exec_report report;
-	struct kvs_key     told[LOCK_KEYS]; /* on their way to the store */
-	uint32_t           told_count;
-};
-
-/* Who locks pages of the store and unlocks them, and what is known of it apart from the rooms. */
-struct sim_locker {
-	struct exec_core       exec;
-	struct sim_health      health;
-	struct sim_lock_op     ops[LOCK_OPS];
-	struct sim_lock_worker workers[LOCK_WORKERS];
-	uint64_t               next_op;
-	uint64_t               act_every;
-	uint32_t               promised[PAGE_END]; /* by a fact that was not polled yet */
-	uint32_t               held[PAGE_END];     /* granted by a fact, not given back */
-	uint32_t               kept[PAGE_END];     /* locks of the store */
-};
-
-struct sim {
-	struct world              world;
-	struct faults             faults;
-	struct oracle             oracle;
-	struct covers            *covers;
-	struct mono_sched_options options;
-	struct arena             *arena;
-	struct arena_part         host;
-	uint8_t                  *device; /* Device blocks in a row */
-	struct faulty_store       store;
-	struct exec_core          exec;
-	struct sim_health         health;
-	struct sim_locker         locker;
-	struct mono_sched        *sched;
-	struct sim_worker         workers[EXEC_CLASS_COUNT * WORKERS_MAX];
-	uint32_t                  workers_each;
-	struct sim_op             ops[OPS_MAX];
-	struct sim_request        requests[REQUESTS_MAX];
-	uint64_t                  next_request;
-	uint32_t                  doubts;                    /* ops in_doubt */
-	bool                      copying[COPIES_MAX];       /* tier tickets between submission and fence */
-	uint32_t                  copy_count;
-	uint64_t                  round_every;               /* ticks between rounds, at most */
-	uint64_t                  submit_every;
-	uint64_t                  work_ticks;                /* of a job, at most, without faults */
-};
-
-/* --- open.c ----------------------------------------------------------------------------------- */
+/* --- open.c, restart.c ------------------------------------------------------------------------ */
 
 /* Draw a system and its faults from the seed; plan the first events. */
 void sim_open(struct sim *sim, uint64_t seed, uint64_t steps, bool loud, struct covers *covers);
 void sim_close(struct sim *sim);
-
 /* A whole run of a seed; its history's hash.  Ends the process where an invariant breaks. */
 uint64_t sim_run(uint64_t seed, uint64_t steps, bool loud, struct covers *covers);
 
+/* The rooms of all ranks, on fresh Host memory; the Device holds what nobody wrote. */
+void replica_open(struct sim *sim);
+void replica_close(struct sim *sim);
+/* Everything of the process is lost but the store, and what late I/O may touch. */
+void replica_restart(struct sim *sim);
+
+/* After open the data path does not allocate. */
+void heap_mark(struct sim *sim);
+void heap_check(struct sim *sim);
+
+/* least .. most, evenly. */
+uint32_t sim_draw(struct sim *sim, uint32_t least, uint32_t most);
+/* A short time, or with FAULT_DELAY a long one. */
+uint64_t sim_delay(struct sim *sim, uint64_t most);
+bool     sim_at_rest(struct sim *sim);
+
+/* --- stock.c */
+void stock_fill(struct sim *sim);
+
 /* --- actors ----------------------------------------------------------------------------------- */
 
-void engine_round(void *context, uint64_t unused);
-void engine_submit(void *context, uint64_t unused);
+void round_run(void *context, uint64_t unused);
+
+void clients_submit(void *context, uint64_t unused);
+void clients_abort_some(struct sim *sim);
+void clients_abort_all(struct sim *sim);
+void clients_peers(struct sim *sim);
+/* A forward gave so many tokens of the row's path. */
+void clients_sampled(struct sim *sim, const struct sim_forward_row *row);
+void clients_ended(struct sim *sim, const struct sched_plan *plan);
+struct sim_request *clients_find(struct sim *sim, const char *id);
+
+void engine_open(struct sim *sim);
+/* Take what the plans, alike on all ranks, have for the Device. */
+void engine_take(struct sim *sim);
+/* Something may have become possible. */
+void engine_poke(struct sim *sim);
+/* A forward may be planned. */
+bool engine_may_plan(const struct sim *sim);
+
+void copies_submit(struct sim *sim, uint32_t rank, uint64_t ticket);
 
 /* Some worker of the class should look for a job. */
-void actors_wake(struct sim *sim, enum exec_class class);
-void actors_copy(struct sim *sim, uint32_t tier_ticket);
+void workers_wake(struct sim *sim, uint32_t rank, enum exec_class class);
+void workers_wake_all(struct sim *sim);
 /* Faults have stopped: who kept silent about retirement may speak now. */
-void actors_speak(struct sim *sim);
+void workers_speak(struct sim *sim);
+/* The executors are gone: what runs, runs on. */
+void workers_orphan(struct sim *sim);
+
+void upkeep_act(void *context, uint64_t unused);
+void upkeep_round(struct sim *sim); /* once a round: is an errand possible now? */
 
 /* The locker's own sizes and first event; its system is gone. */
 void locker_open(struct sim *sim);
 void locker_close(struct sim *sim);
 bool locker_at_rest(const struct sim *sim);
+/* The store has taken this object. */
+void locker_learn(struct sim *sim, const struct kvs_key *key);
+struct sim_object *locker_object(struct sim *sim, const struct kvs_key *key);
 
-/* A short time, or with FAULT_DELAY a long one. */
-uint64_t sim_delay(struct sim *sim, uint64_t most);
+/* --- memory ----------------------------------------------------------------------------------- */
 
-#define NOTE(...)            world_note(&sim->world, __VA_ARGS__)
-#define FAIL(invariant, ...) world_fail(&sim->world, invariant, __VA_ARGS__)
+uint8_t *device_block(struct sim *sim, uint32_t rank, uint32_t group, uint32_t block);
+/* NULL where the rank does not hold it. */
+uint8_t *host_block(struct sim *sim, uint32_t rank, uint32_t group, uint32_t block);
 
-static inline void *sim_device_block(const struct sim *sim, uint32_t block)
+static inline uint64_t rank_now(const struct sim *sim, uint32_t rank)
 {
-	return sim->device + (size_t)block * BLOCK_BYTES;
+	return sim->world.now + sim->ranks[rank].skew;
+}
+
+static inline bool is_cyclic(const struct sim *sim, uint32_t group)
+{
+	return sim->shape.owners[group].cycle > 1;
 }
 
 /* --- the ledger and the checks ---------------------------------------------------------------- */
 
-/* The op of an id; NULL when its bytes are settled. */
+/* The op of an id, of this incarnation; NULL when its bytes are settled. */
 struct sim_op *ledger_find(struct sim *sim, uint64_t op_id);
-/* The op is dispatched now. */
-struct sim_op *ledger_add(struct sim *sim, const struct op *op);
-/* The transfer room's ticket of an op in flight. */
-const struct mono_ticket *sim_ticket(const struct sim *sim, uint64_t op_id);
+/* The same op of all ranks' plans is dispatched now. */
+struct sim_op *ledger_add(struct sim *sim, uint32_t index);
+/* A rank's fact is with its shell. */
+void ledger_answer(struct sim *sim, uint32_t rank, const struct fact *fact);
+/* Nothing of an op that was dropped goes on: forget it. */
+void ledger_forget(struct sim_op *op);
+/* Ops in doubt, of this incarnation. */
+uint32_t ledger_doubts(const struct sim *sim);
+
+void tickets_add(struct sim *sim, uint64_t id);
+
+/* Whether a call that was refused left everything as it was. */
+bool is_same_load(const struct sched_load *before, const struct sched *sched);
+
+/* Every report has been agreed on: what the world says that the tick must be. */
+void check_tick(struct sim *sim);
+/* Plans of all ranks are one. */
+void check_plans(struct sim *sim);
+/* What the round did, before its ops are dispatched. */
+void check_round(struct sim *sim);
+/* Rows of a key's block must be right as far as its prefix goes. */
+void check_key(struct sim *sim, const char *invariant, const struct kvs_key *key,
+	       const void *bytes);
+void check_step(struct sim *sim);
+void check_audits(struct sim *sim);
+/* Everything has ended. */
+void check_rest(struct sim *sim);
+
+/* Of the ledger: ops that hold a ticket, and the Host blocks that they hold. */
+struct holds {
+	uint32_t tickets, put_tickets;
+	uint32_t blocks, put_blocks;
+};
+struct holds count_holds(const struct sim *sim);
+/* References beyond the index's own, of all blocks of a stratum. */
+uint64_t count_pins(const struct sim *sim, uint32_t rank, enum stratum_id stratum);
+/* Until an op has surely retired on every owner, its blocks are its own. */
+void check_open_ops(struct sim *sim, uint32_t rank);
+void check_credits(struct sim *sim, uint32_t rank);
+void check_pins(struct sim *sim, uint32_t rank);
 
 /* An executor took an op: was_up says what it held the store for, before. */
 void watch_taken(struct sim *sim, struct sim_health *health, const struct exec_core *exec,
@@ -216,16 +176,5 @@ void check_health(struct sim *sim, const struct sim_health *health, const struct
 void check_locks(struct sim *sim);
 /* The locker has ended: nothing is locked, and nobody waits to be told. */
 void check_locks_rest(struct sim *sim);
-
-/* A fact is delivered. */
-void check_fact(struct sim *sim, const struct fact *fact);
-/* A round was planned; facts of it are settled.  Before its ops are dispatched. */
-void check_round(struct sim *sim, const struct mono_sched_plan *plan);
-/* Rows of the block must be the page's. */
-void check_block(struct sim *sim, const char *where, const void *block, uint32_t page);
-void check_step(struct sim *sim);
-/* Everything has ended. */
-void check_rest(struct sim *sim);
-bool sim_at_rest(const struct sim *sim);
 
 #endif

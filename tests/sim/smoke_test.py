@@ -7,6 +7,7 @@ import functools
 import pathlib
 import re
 import sys
+import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 
@@ -48,10 +49,28 @@ def seeds_differ(sim):
 
 def bad_arguments_are_refused(sim):
     for arguments in (["--seed"], ["--seed", "x"], ["--seed", "-1"], ["--seeds", "0"],
-                      ["--steps", "99999999999999999999"], ["--speed"]):
+                      ["--steps", "99999999999999999999"], ["--speed"], ["--state"]):
         done = simulator.run(sim, *arguments)
         tap.equal((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1))
         assert done.stderr.startswith(arguments[0] + ": "), done.stderr
+
+
+def soak_goes_on_where_it_stopped(sim):
+    with tempfile.TemporaryDirectory() as place:
+        state = pathlib.Path(place) / "state"
+        ends = []
+        for count, fresh in ((3, []), (6, []), (4, ["--fresh"])):
+            done = simulator.run(sim, "--seeds", count, "--steps", 300, "--state", state, *fresh)
+            tap.equal(done.returncode, 0)
+            ends.append(done.stdout.splitlines())
+        tap.equal(ends[0][1], "soak: from the beginning")
+        tap.equal(ends[1][1], "soak: goes on behind 3 seeds")
+        tap.equal(ends[2][1], "soak: from the beginning")
+        whole = simulator.passes(sim, "--seeds", 6, "--steps", 300).splitlines()
+        tap.equal(ends[1][2:], whole[1:])
+        state.write_text("kvstrata soak 1\nfirst 1\n")
+        done = simulator.run(sim, "--seeds", 1, "--steps", 300, "--state", state)
+        tap.equal((done.returncode, done.stdout.splitlines()[1]), (0, "soak: from the beginning"))
 
 
 def old_seed_passes(sim, seed):
@@ -71,7 +90,7 @@ def main(sim, seeds):
             seed, found = line.split(" ", 1)
             suite.add(f"seed {seed} ({found})", functools.partial(old_seed_passes, sim, seed))
     for check in (seed_comes_first_and_last, trace_is_the_same_history, seeds_differ,
-                  bad_arguments_are_refused):
+                  bad_arguments_are_refused, soak_goes_on_where_it_stopped):
         suite.add(check.__name__.replace("_", " "), functools.partial(check, sim))
     suite.run()
 

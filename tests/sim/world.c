@@ -146,7 +146,7 @@ void world_note(struct world *world, const char *format, ...)
 
 void world_fail(struct world *world, const char *invariant, const char *format, ...)
 {
-	char    sentence[256];
+	char    sentence[320];
 	va_list args;
 
 	va_start(args, format);
