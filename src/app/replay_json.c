@@ -32,8 +32,8 @@ static json_t *origins(const struct replay_totals *totals)
 	json_t *const object = json_object();
 	int           origin;
 
-	for (origin = 0; origin < MONO_ORIGIN_COUNT; origin++) {
-		json_object_set_new(object, origin_names[origin],
+	for (origin = 0; origin < ORIGIN_COUNT; origin++) {
+		json_object_set_new(object, replay_origin_names[origin],
 				    json_pack("{s:I, s:I}", "blocks",
 					      (json_int_t)totals->origin_blocks[origin], "tokens",
 					      (json_int_t)totals->origin_tokens[origin]));
@@ -41,14 +41,24 @@ static json_t *origins(const struct replay_totals *totals)
 	return object;
 }
 
-static json_t *reasons(const struct figure *figures, uint32_t count)
+static json_t *named(const struct reasons *reasons)
 {
 	json_t *const object = json_object();
 	uint32_t      i;
 
-	for (i = 0; i < count; i++)
-		json_object_set_new(object, figures[i].name, integer(figures[i].count));
+	for (i = 0; i < reasons->count; i++) {
+		json_object_set_new(object, reasons->figure[i].name,
+				    integer(reasons->figure[i].count));
+	}
 	return object;
+}
+
+static json_t *explained(const struct replay *replay)
+{
+	if (replay->set->explain == EXPLAIN_NONE)
+		return json_null();
+	return json_pack("{s:I, s:s}", "request", (json_int_t)replay->set->explain, "sentence",
+			 replay->totals.explained);
 }
 
 /* What the executor saw of the store. */
@@ -87,6 +97,31 @@ static json_t *store(const struct figures *figures)
 	return object;
 }
 
+static void set_hits(json_t *object, const struct replay_totals *totals,
+		     const struct figures *figures)
+{
+	json_object_set_new(object, "full_hits", integer(totals->full_hits));
+	json_object_set_new(object, "misses", named(&figures->misses));
+	json_object_set_new(object, "waited", integer(totals->waited));
+	json_object_set_new(object, "waited_in_vain", integer(totals->in_vain));
+}
+
+static void set_checks(json_t *object, const struct group_engine *engine)
+{
+	json_object_set_new(object, "rows_checked", integer(engine->rows_checked));
+	json_object_set_new(object, "checkpoints_checked", integer(engine->checkpoints_checked));
+	json_object_set_new(object, "wrong_bytes", integer(engine->wrong_bytes));
+}
+
+static void set_times(json_t *object, const struct replay_totals *totals)
+{
+	json_object_set_new(object, "restore_ms", percentiles(&totals->restore_ns));
+	json_object_set_new(object, "ttft_model_ms",
+			    json_pack("{s:o, s:o, s:o}", "with_store", ttft(&totals->ttft_store_ns),
+				      "without_store", ttft(&totals->ttft_local_ns), "recompute",
+				      ttft(&totals->ttft_none_ns)));
+}
+
 static json_t *whole(const struct replay *replay, const struct figures *figures)
 {
 	const struct replay_totals *const totals = &replay->totals;
@@ -96,17 +131,14 @@ static json_t *whole(const struct replay *replay, const struct figures *figures)
 	json_object_set_new(object, "blocks", integer(totals->blocks));
 	json_object_set_new(object, "tokens", integer(totals->tokens));
 	json_object_set_new(object, "origin", origins(totals));
-	json_object_set_new(object, "rows_checked", integer(replay->engine.rows_checked));
-	json_object_set_new(object, "wrong_bytes", integer(replay->engine.wrong_bytes));
+	set_hits(object, totals, figures);
+	json_object_set_new(object, "explained", explained(replay));
+	set_checks(object, &replay->engine);
 	json_object_set_new(object, "store", store(figures));
-	json_object_set_new(object, "restore_ms", percentiles(&totals->restore_ns));
-	json_object_set_new(object, "ttft_model_ms",
-			    json_pack("{s:o, s:o, s:o}", "with_store", ttft(&totals->ttft_store_ns),
-				      "without_store", ttft(&totals->ttft_local_ns), "recompute",
-				      ttft(&totals->ttft_none_ns)));
-	json_object_set_new(object, "fallbacks",
-			    reasons(figures->fallbacks, figures->fallback_count));
-	json_object_set_new(object, "drops", reasons(figures->drops, figures->drop_count));
+	set_times(object, totals);
+	json_object_set_new(object, "fallbacks", named(&figures->fallbacks));
+	json_object_set_new(object, "drops", named(&figures->drops));
+	json_object_set_new(object, "storage_events", named(&figures->events));
 	json_object_set_new(object, "seconds", json_real(figures->seconds));
 	json_object_set_new(object, "seed", integer(replay->set->seed));
 	json_object_set_new(object, "interrupted", json_boolean(totals->interrupted));

@@ -21,15 +21,15 @@ static int counter(struct metrics *metrics, const char *name, const char *label,
 }
 
 static int labelled(struct metrics *metrics, const char *name, const char *label, const char *help,
-		    const struct figure *figures, uint32_t count, struct kvs_error *err)
+		    const struct reasons *reasons, struct kvs_error *err)
 {
 	char     pair[64];
 	uint32_t i;
 	int      rc = 0;
 
-	for (i = 0; rc == 0 && i < count; i++) {
-		snprintf(pair, sizeof(pair), "%s=\"%s\"", label, figures[i].name);
-		rc = counter(metrics, name, pair, help, figures[i].count, err);
+	for (i = 0; rc == 0 && i < reasons->count; i++) {
+		snprintf(pair, sizeof(pair), "%s=\"%s\"", label, reasons->figure[i].name);
+		rc = counter(metrics, name, pair, help, reasons->figure[i].count, err);
 	}
 	return rc;
 }
@@ -84,8 +84,7 @@ static int fill_store(struct metrics *metrics, const struct figures *figures,
 
 	return rc < 0 ? rc
 		      : labelled(metrics, "kvstrata_store_refused_puts_total", "reason",
-				 "Puts the store refused.", figures->refusals,
-				 figures->refusal_count, err);
+				 "Puts the store refused.", &figures->refusals, err);
 }
 
 static int fill_engine(struct metrics *metrics, const struct replay *replay, struct kvs_error *err)
@@ -93,6 +92,9 @@ static int fill_engine(struct metrics *metrics, const struct replay *replay, str
 	const struct row rows[] = {
 		{ "kvstrata_rows_checked_total", "KV rows the reference engine checked.",
 		  replay->engine.rows_checked },
+		{ "kvstrata_checkpoints_checked_total",
+		  "State checkpoints the reference engine checked.",
+		  replay->engine.checkpoints_checked },
 		{ "kvstrata_wrong_bytes_total", "Bytes of them that were wrong.",
 		  replay->engine.wrong_bytes },
 	};
@@ -103,30 +105,54 @@ static int fill_engine(struct metrics *metrics, const struct replay *replay, str
 static int fill_prompts(struct metrics *metrics, const struct replay_totals *totals,
 			struct kvs_error *err)
 {
-	struct figure origins[MONO_ORIGIN_COUNT];
-	int           i, rc;
+	const struct row rows[] = {
+		{ "kvstrata_requests_total", "Requests served.", totals->requests },
+		{ "kvstrata_full_hits_total", "Requests that restored all that may be restored.",
+		  totals->full_hits },
+		{ "kvstrata_storage_waits_total", "Requests that waited for the store.",
+		  totals->waited },
+		{ "kvstrata_storage_waits_in_vain_total",
+		  "Requests that waited for the store and got nothing from it.", totals->in_vain },
+	};
+	struct reasons   origins = { .count = ORIGIN_COUNT };
+	int              i;
+	int              rc = counters(metrics, rows, ARRAY_COUNT(rows), err);
 
-	for (i = 0; i < MONO_ORIGIN_COUNT; i++)
-		origins[i] = (struct figure){ origin_names[i], totals->origin_blocks[i] };
-	rc = counter(metrics, "kvstrata_requests_total", NULL, "Requests served.",
-		     totals->requests, err);
-	return rc < 0 ? rc
-		      : labelled(metrics, "kvstrata_prompt_blocks_total", "origin",
-				 "Blocks of prompts by where they came from.", origins,
-				 MONO_ORIGIN_COUNT, err);
+	for (i = 0; i < ORIGIN_COUNT; i++) {
+		origins.figure[i] =
+			(struct figure){ replay_origin_names[i], totals->origin_blocks[i] };
+	}
+	if (rc == 0) {
+		rc = labelled(metrics, "kvstrata_prompt_blocks_total", "origin",
+			      "Blocks of prompts by where they came from.", &origins, err);
+	}
+	return rc;
 }
 
 static int fill_reasons(struct metrics *metrics, const struct figures *figures,
 			struct kvs_error *err)
 {
-	const int rc = labelled(metrics, "kvstrata_fallbacks_total", "reason",
-				"Requests that went on without the store.", figures->fallbacks,
-				figures->fallback_count, err);
+	const struct {
+		const char           *name, *label, *help;
+		const struct reasons *reasons;
+	} families[] = {
+		{ "kvstrata_missed_requests_total", "reason",
+		  "Requests without a full hit, each by its one reason.", &figures->misses },
+		{ "kvstrata_fallbacks_total", "reason", "Reads that ended without the store.",
+		  &figures->fallbacks },
+		{ "kvstrata_dropped_backup_keys_total", "reason",
+		  "Computed blocks that did not reach the store, by occurrence.", &figures->drops },
+		{ "kvstrata_storage_events_total", "event",
+		  "What happened to reads, backups and the pressure gate.", &figures->events },
+	};
+	size_t i;
+	int    rc = 0;
 
-	return rc < 0 ? rc
-		      : labelled(metrics, "kvstrata_dropped_backup_keys_total", "reason",
-				 "Computed blocks that did not reach the store, by occurrence.",
-				 figures->drops, figures->drop_count, err);
+	for (i = 0; rc == 0 && i < ARRAY_COUNT(families); i++) {
+		rc = labelled(metrics, families[i].name, families[i].label, families[i].help,
+			      families[i].reasons, err);
+	}
+	return rc;
 }
 
 static int fill(struct metrics *metrics, const struct replay *replay, const struct figures *figures,
@@ -155,12 +181,19 @@ static int fill(struct metrics *metrics, const struct replay *replay, const stru
 static int write_text(const char *path, const char *text, size_t length, struct kvs_error *err)
 {
 	FILE *file;
+	int   failed;
 	int   rc = app_open_file("metrics", path, &file, err);
 
 	if (rc < 0)
 		return rc;
-	fwrite(text, 1, length, file);
-	return app_close_file(file, "metrics", path, err);
+	failed = fwrite(text, 1, length, file) < length ? errno : 0;
+	rc = app_close_file(file, "metrics", path, err);
+	/* More than a buffer is written before the close, which then knows no longer why it failed. */
+	if (failed) {
+		rc = err_set(err, -failed, "metrics: cannot write %.120s: %s", path,
+			     strerror(failed));
+	}
+	return rc;
 }
 
 int replay_write_metrics(const struct replay *replay, const char *path, struct kvs_error *err)

@@ -40,8 +40,8 @@ static void print_origins(const struct replay_totals *totals)
 	int  origin;
 
 	printf("\norigin              blocks               tokens\n");
-	for (origin = 0; origin < MONO_ORIGIN_COUNT; origin++) {
-		printf("  %-10s  %10s  %5.1f %%  %14s  %5.1f %%\n", origin_names[origin],
+	for (origin = 0; origin < ORIGIN_COUNT; origin++) {
+		printf("  %-10s  %10s  %5.1f %%  %14s  %5.1f %%\n", replay_origin_names[origin],
 		       units_format_count(totals->origin_blocks[origin], blocks),
 		       percent(totals->origin_blocks[origin], totals->blocks),
 		       units_format_count(totals->origin_tokens[origin], tokens),
@@ -81,8 +81,8 @@ static void print_moves(const struct replay *replay, const struct figures *figur
 	char used[UNITS_TEXT_BYTES], capacity[UNITS_TEXT_BYTES];
 
 	printf("\nmoved\n");
-	print_way("device to host", replay->device.d2h_bytes, figures->d2h_gb_s);
-	print_way("host to device", replay->device.h2d_bytes, figures->h2d_gb_s);
+	print_way("device to host", figures->d2h_bytes, figures->d2h_gb_s);
+	print_way("host to device", figures->h2d_bytes, figures->h2d_gb_s);
 	if (!replay->store)
 		return;
 	print_way("host to store", moved->put_bytes, figures->put_gb_s);
@@ -121,22 +121,85 @@ static void print_times(const struct replay *replay)
 	print_ttft("recompute everything", &totals->ttft_none_ns);
 }
 
-static void print_reasons(const char *title, const struct figure *figures, uint32_t count)
+/* --- reasons ---------------------------------------------------------------------------------- */
+
+#define LINE_COLUMNS 100
+
+/* "title name count, ...", on as many lines as it takes. */
+static void print_reasons(const char *title, const struct reasons *reasons)
 {
+	int      column = printf("%s", title);
 	bool     any = false;
 	uint32_t i;
 
-	printf("%s", title);
-	for (i = 0; i < count; i++) {
-		char text[UNITS_TEXT_BYTES];
+	for (i = 0; i < reasons->count; i++) {
+		const struct figure *const figure = &reasons->figure[i];
+		char                       text[UNITS_TEXT_BYTES];
+		int                        width;
 
-		if (figures[i].count == 0)
+		if (figure->count == 0)
 			continue;
-		printf("%s %s %s", any ? "," : "", figures[i].name,
-		       units_format_count(figures[i].count, text));
+		width = snprintf(NULL, 0, ", %s %s", figure->name,
+				 units_format_count(figure->count, text));
+		if (any)
+			column += printf(",");
+		if (any && column + width > LINE_COLUMNS)
+			column = printf("\n%*s", (int)strlen(title), "") - 1;
+		column += printf(" %s %s", figure->name, text);
 		any = true;
 	}
 	printf("%s\n", any ? "" : " none");
+}
+
+/* That the reasons sum up is for the reader to see. */
+static void print_misses(const struct replay_totals *totals, const struct figures *figures)
+{
+	char requests[UNITS_TEXT_BYTES], full[UNITS_TEXT_BYTES], misses[UNITS_TEXT_BYTES];
+
+	printf("%s requests - %s full hits = %s missed, by reason, each once:\n",
+	       units_format_count(totals->requests, requests),
+	       units_format_count(totals->full_hits, full),
+	       units_format_count(replay_totals_misses(totals), misses));
+	print_reasons("                            ", &figures->misses);
+}
+
+static void print_waits(const struct replay_totals *totals)
+{
+	char waited[UNITS_TEXT_BYTES], in_vain[UNITS_TEXT_BYTES];
+
+	printf("waited for the store:        %s, of them in vain %s (%.1f %%)\n",
+	       units_format_count(totals->waited, waited),
+	       units_format_count(totals->in_vain, in_vain),
+	       percent(totals->in_vain, totals->waited));
+}
+
+/* What is not told elsewhere on the page. */
+static void print_events(const struct figures *figures)
+{
+	static const enum transfer_counter told[] = { TRANSFER_SOFT_TIMEOUTS, TRANSFER_EXPIRED_HOLDS,
+						      TRANSFER_GATE_CLOSURES,
+						      TRANSFER_PRESSURE_BYPASSES,
+						      TRANSFER_QUARANTINES };
+	struct reasons                     events = { .count = ARRAY_COUNT(told) };
+	size_t                             i;
+
+	for (i = 0; i < ARRAY_COUNT(told); i++)
+		events.figure[i] = figures->events.figure[told[i]];
+	print_reasons("storage events:             ", &events);
+}
+
+static void print_all_reasons(const struct replay *replay, const struct figures *figures)
+{
+	print_misses(&replay->totals, figures);
+	if (replay->store) {
+		print_waits(&replay->totals);
+		print_reasons("store not used, by reason:  ", &figures->fallbacks);
+	}
+	print_reasons("blocks not kept, by reason: ", &figures->drops);
+	if (replay->store) {
+		print_reasons("puts refused, by reason:    ", &figures->refusals);
+		print_events(figures);
+	}
 }
 
 /* What the Host memory could not have, a line for each, so that none is too long. */
@@ -157,10 +220,21 @@ static void print_memory(const struct replay *replay, const struct figures *figu
 	}
 }
 
+static void print_checks(const struct group_engine *engine)
+{
+	char rows[UNITS_TEXT_BYTES], checkpoints[UNITS_TEXT_BYTES];
+
+	printf("rows checked: %s, ", units_format_count(engine->rows_checked, rows));
+	if (engine->checkpoints_checked > 0) {
+		printf("checkpoints: %s, ",
+		       units_format_count(engine->checkpoints_checked, checkpoints));
+	}
+	printf("wrong bytes: %" PRIu64 "\n", engine->wrong_bytes);
+}
+
 void replay_print(const struct replay *replay)
 {
 	struct figures figures;
-	char           rows[UNITS_TEXT_BYTES];
 
 	figures_gather(replay, &figures);
 	print_head(replay, &figures);
@@ -168,16 +242,11 @@ void replay_print(const struct replay *replay)
 	print_moves(replay, &figures);
 	print_times(replay);
 	printf("\n");
-	if (replay->store) {
-		print_reasons("store not used, by reason:  ", figures.fallbacks,
-			      figures.fallback_count);
-	}
-	print_reasons("blocks not kept, by reason: ", figures.drops, figures.drop_count);
-	if (replay->store) {
-		print_reasons("puts refused, by reason:    ", figures.refusals,
-			      figures.refusal_count);
-	}
-	printf("rows checked: %s, wrong bytes: %" PRIu64 "\n",
-	       units_format_count(replay->engine.rows_checked, rows), replay->engine.wrong_bytes);
+	print_all_reasons(replay, &figures);
+	print_checks(&replay->engine);
 	print_memory(replay, &figures);
+	if (replay->totals.explained[0]) {
+		printf("\nrequest %" PRIu64 ": %s\n", replay->set->explain,
+		       replay->totals.explained);
+	}
 }

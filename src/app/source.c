@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "app/source_kind.h"
+#include "base/prng.h"
 
 #define ROOM_FIRST 256u
 
@@ -58,4 +59,13 @@ void source_close(struct source *source)
 {
 	if (source)
 		source->kind->close(source);
+}
+
+void source_page_tokens(uint64_t page_id, uint32_t count, int32_t *ret_tokens)
+{
+	const uint64_t base = mix64(page_id);
+	uint32_t       i;
+
+	for (i = 0; i < count; i++)
+		ret_tokens[i] = (int32_t)(mix64(base + i) >> 33);
 }

@@ -63,6 +63,9 @@ int source_fd(const struct source *source);
 /* How far through the source we are, 0 to 1. */
 double source_progress(const struct source *source);
 
+/* The tokens that stand for a page id: the first count of them, deterministic, never negative. */
+void source_page_tokens(uint64_t page_id, uint32_t count, int32_t *ret_tokens);
+
 /* Pages begun by so many tokens. */
 static inline uint64_t source_pages(uint64_t tokens)
 {

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See groups.h.  One walk over the tokens: what is before `begin` is checked, the rest written. */
+/*
+ * See groups.h.  One walk over the tokens, a run at a time: what is before `begin` is checked, the rest
+ * written.  A run whose blocks are there and right goes layer by layer; any other goes row by row, so
+ * that what is named first is the first in order of tokens.
+ */
 #include "engine/groups.h"
 
 #include <string.h>
 
+#include "engine/parts.h"
 #include "engine/rows.h"
 
 void group_engine_init(struct group_engine *engine, const struct engine_group *groups,
@@ -23,154 +28,223 @@ void group_engine_init(struct group_engine *engine, const struct engine_group *g
 	}
 }
 
-/* --- one row ---------------------------------------------------------------------------------- */
+/* --- runs of tokens --------------------------------------------------------------------------- */
 
-/* A row of a group: where it lies, and what it must be. */
-struct row {
-	uint32_t group;
-	uint32_t position;
-	uint32_t block; /* 0: a hole */
-	uint32_t index; /* in the block */
-	uint64_t state;
+/* As many as blocks have, mostly: then each layer of a block is one run of memory. */
+#define RUN_TOKENS 512u
+
+/* Tokens [first, first + count) of a pass and the state behind each of them. */
+struct run {
+	const struct engine_pass *pass;
+	uint32_t                  first;
+	uint32_t                  count;
+	uint64_t                  states[RUN_TOKENS];
 };
 
-static uint8_t *word_of(const struct engine_group *group, const struct row *row, uint32_t layer)
-{
-	const struct engine_plane *const plane = &group->planes[layer];
+/* Rows of a run that lie in one block. */
+struct strip {
+	const struct engine_group *group;
+	uint32_t                   id;
+	uint32_t                   block;
+	uint32_t                   index; /* of the first row in its block */
+	uint32_t                   count;
+	const uint64_t            *states;
+};
 
-	return plane->first + row->block * plane->stride + (size_t)row->index * 8;
+/* The rows of a group from token `from` of the run on, as far as their block goes. */
+static struct strip strip_at(const struct group_engine *engine, const struct run *run, uint32_t g,
+			     uint32_t from)
+{
+	const struct engine_group *const group = &engine->group[g];
+	const uint32_t                   left = run->first + run->count - from;
+	const struct engine_row          row = engine_row_at(engine, run->pass, g, from, 0);
+	struct strip                     strip = { .group = group, .id = g, .block = row.block,
+						   .index = row.index,
+						   .states = run->states + (from - run->first) };
+
+	strip.count = group->block_tokens - row.index;
+	if (strip.count > left)
+		strip.count = left;
+	return strip;
 }
 
-static uint64_t expected(const struct row *row, uint32_t layer)
+static uint8_t *strip_words(const struct strip *strip, uint32_t layer)
 {
-	return rows_word(row->state, (uint64_t)row->group * ROWS_LAYERS_MAX + layer);
+	const struct engine_plane *const plane = &strip->group->planes[layer];
+
+	return plane->first + strip->block * plane->stride + (size_t)strip->index * 8;
 }
 
-static void note(struct group_engine *engine, const struct engine_pass *pass, const struct row *row,
-		 uint32_t layer)
+static bool strip_is_right(const struct strip *strip)
 {
-	if (engine->wrong++ > 0)
-		return;
-	engine->first = (struct engine_fault){ .request = pass->request, .group = row->group,
-					       .position = row->position, .layer = layer,
-					       .hole = row->block == 0 };
-}
+	uint64_t difference = 0;
+	uint32_t layer, i;
 
-static void check_row(struct group_engine *engine, const struct engine_pass *pass,
-		      const struct row *row)
-{
-	const struct engine_group *const group = &engine->group[row->group];
-	uint32_t                         layer;
+	for (layer = 0; strip->block > 0 && layer < strip->group->layers; layer++) {
+		const uint8_t *const words = strip_words(strip, layer);
+		const uint64_t       of = (uint64_t)strip->id * ROWS_LAYERS_MAX + layer;
 
-	if (row->block == 0) {
-		note(engine, pass, row, 0);
-		return;
+		for (i = 0; i < strip->count; i++) {
+			uint64_t word;
+
+			memcpy(&word, words + (size_t)i * 8, sizeof(word));
+			difference |= word ^ rows_word(strip->states[i], of);
+		}
 	}
-	for (layer = 0; layer < group->layers; layer++) {
-		const uint64_t word = expected(row, layer);
+	return strip->block > 0 && difference == 0;
+}
 
-		if (memcmp(word_of(group, row, layer), &word, sizeof(word)) != 0) {
-			note(engine, pass, row, layer);
-			return;
+static void strip_write(const struct strip *strip)
+{
+	uint32_t layer, i;
+
+	for (layer = 0; layer < strip->group->layers; layer++) {
+		uint8_t *const words = strip_words(strip, layer);
+		const uint64_t of = (uint64_t)strip->id * ROWS_LAYERS_MAX + layer;
+
+		for (i = 0; i < strip->count; i++) {
+			const uint64_t word = rows_word(strip->states[i], of);
+
+			memcpy(words + (size_t)i * 8, &word, sizeof(word));
 		}
 	}
 }
 
-static void write_row(struct group_engine *engine, const struct engine_pass *pass,
-		      const struct row *row)
+/* The first token of the run that the pass's first token sees of a group; the run's end when none. */
+static uint32_t first_seen(const struct engine_group *group, const struct run *run)
 {
-	const struct engine_group *const group = &engine->group[row->group];
-	uint32_t                         layer;
+	const uint32_t end = run->first + run->count;
+	const uint32_t begin = run->pass->begin;
+	uint32_t       first = 0;
 
-	if (row->block == 0) {
-		note(engine, pass, row, 0);
+	if (group->kind == GROUP_WINDOW && begin >= group->window_tokens)
+		first = begin - group->window_tokens + 1;
+	if (first < run->first)
+		first = run->first;
+	return first < end ? first : end;
+}
+
+/* Whether all rows of FULL and WINDOW groups that are to be checked are right; counts them if so. */
+static bool run_is_right(struct group_engine *engine, const struct run *run)
+{
+	const uint32_t end = run->first + run->count;
+	uint64_t       rows = 0;
+	uint32_t       g, at;
+
+	for (g = 0; g < engine->count; g++) {
+		if (engine->group[g].kind == GROUP_STATE)
+			continue;
+		for (at = first_seen(&engine->group[g], run); at < end;) {
+			const struct strip strip = strip_at(engine, run, g, at);
+
+			if (!strip_is_right(&strip))
+				return false;
+			rows += strip.count;
+			at += strip.count;
+		}
+	}
+	engine->rows_checked += rows;
+	return true;
+}
+
+/* No hole where the run writes a row. */
+static bool run_is_whole(const struct group_engine *engine, const struct run *run)
+{
+	const uint32_t end = run->first + run->count;
+	uint32_t       g, at;
+
+	for (g = 0; g < engine->count; g++) {
+		if (engine->group[g].kind == GROUP_STATE)
+			continue;
+		for (at = run->first; at < end;) {
+			const struct strip strip = strip_at(engine, run, g, at);
+
+			if (strip.block == 0)
+				return false;
+			at += strip.count;
+		}
+	}
+	return true;
+}
+
+static void write_run(struct group_engine *engine, const struct run *run)
+{
+	const uint32_t end = run->first + run->count;
+	uint32_t       g, at;
+
+	for (g = 0; g < engine->count; g++) {
+		if (engine->group[g].kind == GROUP_STATE)
+			continue;
+		for (at = run->first; at < end;) {
+			const struct strip strip = strip_at(engine, run, g, at);
+
+			strip_write(&strip);
+			at += strip.count;
+		}
+	}
+}
+
+/* The checkpoints before and behind the pass, where the run has them. */
+static void run_checkpoints(struct group_engine *engine, const struct run *run)
+{
+	const struct engine_pass *const pass = run->pass;
+	const bool                      checks = run->first < pass->begin;
+	const uint32_t                  end = checks ? pass->begin : pass->end;
+	const uint64_t                  state = run->states[run->count - 1];
+	uint32_t                        g;
+
+	if (run->first + run->count != end)
+		return;
+	for (g = 0; g < engine->count; g++) {
+		const struct engine_row row = engine_row_at(engine, pass, g, end - 1, state);
+
+		if (engine->group[g].kind != GROUP_STATE)
+			continue;
+		if (checks) {
+			engine_check_row(engine, pass, &row);
+			engine->checkpoints_checked++;
+		} else {
+			engine_write_row(engine, pass, &row);
+		}
+	}
+}
+
+static void by_runs(struct group_engine *engine, const struct run *run)
+{
+	const bool checks = run->first < run->pass->begin;
+	uint32_t   i;
+
+	if (checks ? run_is_right(engine, run) : run_is_whole(engine, run)) {
+		if (!checks)
+			write_run(engine, run);
+		run_checkpoints(engine, run);
 		return;
 	}
-	for (layer = 0; layer < group->layers; layer++) {
-		const uint64_t word = expected(row, layer);
-
-		memcpy(word_of(group, row, layer), &word, sizeof(word));
-	}
-}
-
-/* --- a pass ----------------------------------------------------------------------------------- */
-
-/* The row of a token in a group, or the checkpoint behind it. */
-static struct row row_at(const struct group_engine *engine, const struct engine_pass *pass, uint32_t g,
-			 uint32_t position, uint64_t state)
-{
-	const struct engine_group *const group = &engine->group[g];
-	const struct engine_table *const table = &pass->tables[g];
-	const uint32_t                   slot = position / group->block_tokens;
-	struct row                       row = { .group = g, .position = position, .state = state };
-
-	if (slot < table->count)
-		row.block = table->slots[slot];
-	if (group->kind == GROUP_STATE)
-		row.state = rows_checkpoint(state, (uint64_t)position + 1);
-	else
-		row.index = position % group->block_tokens;
-	return row;
-}
-
-/* Does the first token of the pass attend to an earlier one?  A state attends through its checkpoint. */
-static bool sees(const struct engine_group *group, const struct engine_pass *pass, uint32_t position)
-{
-	switch (group->kind) {
-	case GROUP_FULL:
-		return true;
-	case GROUP_WINDOW:
-		return (uint64_t)position + group->window_tokens > pass->begin;
-	case GROUP_STATE:
-		return position + 1 == pass->begin;
-	}
-	return false;
-}
-
-static void check_token(struct group_engine *engine, const struct engine_pass *pass, uint32_t position,
-			uint64_t state)
-{
-	uint32_t g;
-
-	for (g = 0; g < engine->count; g++) {
-		const struct row row = row_at(engine, pass, g, position, state);
-
-		if (!sees(&engine->group[g], pass, position))
-			continue;
-		check_row(engine, pass, &row);
-		if (engine->group[g].kind == GROUP_STATE)
-			engine->checkpoints_checked++;
+	for (i = 0; i < run->count; i++) {
+		if (checks)
+			engine_check_token(engine, run->pass, run->first + i, run->states[i]);
 		else
-			engine->rows_checked++;
-	}
-}
-
-static void write_token(struct group_engine *engine, const struct engine_pass *pass, uint32_t position,
-			uint64_t state)
-{
-	uint32_t g;
-
-	for (g = 0; g < engine->count; g++) {
-		const struct row row = row_at(engine, pass, g, position, state);
-
-		if (engine->group[g].kind != GROUP_STATE || position + 1 == pass->end)
-			write_row(engine, pass, &row);
+			engine_write_token(engine, run->pass, run->first + i, run->states[i]);
 	}
 }
 
 bool group_engine_forward(struct group_engine *engine, const struct engine_pass *pass)
 {
 	const uint64_t wrong = engine->wrong;
+	struct run     run = { .pass = pass };
 	uint64_t       state = 0;
 	uint32_t       i;
 
 	KVS_ASSERT_CMP(pass->begin, <=, pass->end);
-	for (i = 0; i < pass->end; i++) {
-		state = rows_next(state, pass->tokens[i]);
-		if (i < pass->begin)
-			check_token(engine, pass, i, state);
-		else
-			write_token(engine, pass, i, state);
+	for (; run.first < pass->end; run.first += run.count) {
+		const uint32_t end = run.first < pass->begin ? pass->begin : pass->end;
+
+		run.count = end - run.first < RUN_TOKENS ? end - run.first : RUN_TOKENS;
+		for (i = 0; i < run.count; i++) {
+			state = rows_next(state, pass->tokens[run.first + i]);
+			run.states[i] = state;
+		}
+		by_runs(engine, &run);
 	}
 	return engine->wrong == wrong;
 }

@@ -52,6 +52,7 @@ struct group_engine {
 	uint64_t            rows_checked;
 	uint64_t            checkpoints_checked;
 	uint64_t            wrong; /* rows and checkpoints */
+	uint64_t            wrong_bytes; /* of them; a hole is a whole one */
 	struct engine_fault first; /* of those */
 };
 

@@ -24,17 +24,6 @@ INDEX_BYTES_A_BLOCK = 128
 suite = tap.Suite()
 
 
-def share_without_a_name():
-    """Blocks over named blocks: simulate keeps partial last pages, replay cannot name them."""
-    blocks = named = 0
-    with open(replays.conversation_trace(), encoding="ascii") as lines:
-        for line in lines:
-            request = json.loads(line)
-            blocks += len(request["hash_ids"])
-            named += request["input_length"] // replays.PAGE_TOKENS
-    return blocks / named
-
-
 def simulated_ratio(capacity_blocks):
     row, = json.loads(command.succeeds("simulate", "--json", "--trace", str(replays.conversation_trace()),
                                        "--policy", "lru", "--capacity", str(capacity_blocks)))
@@ -54,10 +43,12 @@ def check_whole(capacity_bytes):
     store_blocks = used_bytes // RECORD_BYTES
 
     ratio = replays.restored_blocks(figures) / figures["blocks"]
-    expected = simulated_ratio(round(store_blocks * share_without_a_name()))
-    print(f"# {capacity_bytes // MIB} MiB: block hit ratio {ratio:.4f}, simulated {expected:.4f}, "
+    # Host keeps what was restored from it, whether or not the store still has that.
+    least, most = (simulated_ratio(store_blocks + more) for more in (0, HOST_BLOCKS))
+    print(f"# {capacity_bytes // MIB} MiB: block hit ratio {ratio:.4f}, simulated {least:.4f} to {most:.4f}, "
           f"{figures['seconds']:.0f} s, peak {figures['peak_rss_bytes'] / MIB:.0f} MiB")
-    assert abs(ratio - expected) <= 0.01, (ratio, expected, figures)
+    assert least - 0.01 <= ratio <= most + 0.01, (least, ratio, most, figures)
+    tap.equal(sum(figures["misses"].values()), figures["requests"] - figures["full_hits"])
 
     limit = HOST_BLOCKS * BLOCK_BYTES + store_blocks * INDEX_BYTES_A_BLOCK + 64 * MIB
     assert figures["peak_rss_bytes"] <= limit, (figures["peak_rss_bytes"], limit)
@@ -76,12 +67,13 @@ def X8_an_hour_through_4_GiB_hits_as_simulated():
 @suite.test
 def A4_3_600_requests_again_come_from_the_store():
     arguments = ["--trace", replays.conversation_trace(), "--limit", 600, "--host-blocks", HOST_BLOCKS,
-                 "--store", f"strata:{folder / 'twice'}?capacity=8GiB"]
+                 "--deadline", "none", "--store", f"strata:{folder / 'twice'}?capacity=8GiB"]
     first, second = replays.report(*arguments), replays.report(*arguments)
     tap.equal(first["drops"], dict.fromkeys(first["drops"], 0))
     tap.equal((second["store"]["puts_new"], second["wrong_bytes"]), (0, 0))
     tap.equal(second["origin"]["recomputed"]["blocks"], second["requests"])
-    assert second["store"]["gets"] + second["store"]["puts"] >= first["store"]["puts_new"], (first, second)
+    found = second["store"]["gets"] + second["store"]["puts"] + second["drops"]["gone"]
+    assert found >= first["store"]["puts_new"], (first, second)
 
 
 with tempfile.TemporaryDirectory() as folder_name:

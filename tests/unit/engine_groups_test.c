@@ -124,6 +124,64 @@ static void a_wrong_row_is_named(void **state)
 	assert_fault(&rig, 10, WINDOW, 8, 0, false);
 }
 
+static void wrong_bytes_are_counted_and_a_hole_is_a_whole_row(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_open(&rig);
+	forward(&rig, 0, 10);
+	*word(&rig, FULL, 1, 1, 2) ^= UINT64_C(0x0100000000000001);
+	*word(&rig, FULL, 0, 2, 0) ^= 1;
+	assert_false(forward(&rig, 10, 10));
+	assert_int_equal(rig.engine.wrong, 2);
+	assert_int_equal(rig.engine.wrong_bytes, 3);
+	rig.slots[FULL][0] = 0;
+	assert_false(forward(&rig, 10, 10));
+	assert_int_equal(rig.engine.wrong, 2 + 4 + 2);
+	assert_int_equal(rig.engine.wrong_bytes, 3 + 4 * LAYERS * sizeof(uint64_t) + 3);
+}
+
+/* A pass goes over its tokens in runs; what is first is first of all groups, and nothing is left out. */
+static void long_passes_miss_no_row(void **state)
+{
+	enum { LONG = 1000, Q = 8, COUNT = LONG / Q };
+	static uint64_t           full[COUNT + 1][Q], window[COUNT + 1][Q];
+	static int32_t            tokens[LONG];
+	static uint32_t           slots[COUNT];
+	const struct engine_plane planes[2] = { { (uint8_t *)full, sizeof(full[0]) },
+						{ (uint8_t *)window, sizeof(window[0]) } };
+	const struct engine_group groups[2] = { { GROUP_FULL, Q, 0, 1, &planes[0] },
+						{ GROUP_WINDOW, Q, 600, 1, &planes[1] } };
+	const struct engine_table tables[2] = { { slots, COUNT }, { slots, COUNT } };
+	const struct engine_pass  all = { REQUEST, tokens, 0, LONG, tables };
+	const struct engine_pass  look = { REQUEST, tokens, LONG, LONG, tables };
+	struct group_engine       engine;
+	uint32_t                  i;
+
+	(void)state;
+	for (i = 0; i < COUNT; i++)
+		slots[i] = COUNT - i;
+	for (i = 0; i < LONG; i++)
+		tokens[i] = (int32_t)i;
+	group_engine_init(&engine, groups, 2);
+	assert_true(group_engine_forward(&engine, &all));
+	for (i = 0; i < LONG; i++) {
+		full[slots[i / Q]][i % Q]++;
+		window[slots[i / Q]][i % Q]++;
+		engine.wrong = 0;
+		assert_false(group_engine_forward(&engine, &look));
+		assert_int_equal(engine.wrong, i + 600 > LONG ? 2 : 1);
+		assert_int_equal(engine.first.position, i);
+		assert_int_equal(engine.first.group, 0);
+		full[slots[i / Q]][i % Q]--;
+		window[slots[i / Q]][i % Q]--;
+	}
+	engine.rows_checked = 0;
+	assert_true(group_engine_forward(&engine, &look));
+	assert_int_equal(engine.rows_checked, LONG + 599);
+}
+
 static void rows_of_another_position_are_wrong(void **state)
 {
 	struct rig rig;
@@ -213,6 +271,8 @@ int main(void)
 		cmocka_unit_test(a_forward_reads_what_earlier_ones_wrote),
 		cmocka_unit_test(each_word_depends_on_prefix_group_and_layer),
 		cmocka_unit_test(a_wrong_row_is_named),
+		cmocka_unit_test(wrong_bytes_are_counted_and_a_hole_is_a_whole_row),
+		cmocka_unit_test(long_passes_miss_no_row),
 		cmocka_unit_test(rows_of_another_position_are_wrong),
 		cmocka_unit_test(what_a_window_has_left_is_not_looked_at),
 		cmocka_unit_test(a_hole_that_is_read_or_written_is_wrong),
