@@ -27,8 +27,7 @@
 #include "match/groups.h"
 #include "pool/pool.h"
 
-/* For enum stratum_id alone; it goes with the index of one group. */
-#include "match/index.h"
+enum stratum_id { STRATUM_DEVICE, STRATUM_HOST, STRATUM_COUNT };
 
 /* A null block: not held.  Pools number blocks of a group from 1. */
 #define BLOCK_NULL POOL_NULL

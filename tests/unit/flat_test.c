@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The invariant flat: after open, rounds of the scheduler, tasks of an adapter and the work of
- * controllers do not allocate.
+ * The invariant flat: after open, tasks of an adapter and the work of controllers do not allocate.
  *
  * The linker is told to --wrap the allocation functions (tests/unit/meson.build), so every call
  * from our floors and from this program goes through the counters below, under sanitizers, too.
- * Calls inside shared libraries do not; of those the rounds use libcrypto's SHA-256, whose state
- * lies on our stack.
+ * Calls inside shared libraries do not.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +15,6 @@
 
 #include "depot.h"
 #include "desk.h"
-#include "rounds.h"
 
 static uint64_t allocations;
 
@@ -52,56 +49,6 @@ void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
 {
 	allocations++;
 	return __real_aligned_alloc(alignment, bytes);
-}
-
-/* Whatever the policy does for a victim, a ghost or a chain, it does in the tables of its open. */
-static void run_flat(bool with_store, const char *policy)
-{
-	struct mono_sched_options options = rounds_options(9, 12, with_store);
-	uint64_t                  at_open, finished = 0;
-	struct rounds             rounds;
-	struct prng               prng;
-	uint32_t                  i;
-
-	prng_seed(&prng, 3);
-	options.coord.device_policy = policy;
-	options.coord.host_policy = policy;
-	allocations = 0;
-	rounds_open(&rounds, &options);
-	assert_true(allocations > 0);
-	at_open = allocations;
-	for (i = 0; i < 5000; i++)
-		rounds_traffic(&rounds, &prng);
-	assert_int_equal(allocations, at_open);
-	/* And it was a run that came by the places that matter. */
-	for (i = 0; i < ROUNDS_IDS; i++)
-		finished += rounds.finished[i];
-	assert_true(finished > 1000);
-	assert_true(mono_sched_coord(rounds.sched)->host.evicted > 0);
-	rounds_end_traffic(&rounds);
-	assert_true(rounds_at_rest(&rounds));
-	rounds_close(&rounds);
-}
-
-static void no_allocation_after_open_without_a_store(void **state)
-{
-	(void)state;
-	run_flat(false, "lru-leaf");
-}
-
-static void no_allocation_after_open_with_a_store(void **state)
-{
-	(void)state;
-	run_flat(true, "lru-leaf");
-}
-
-static void no_allocation_after_open_under_any_policy(void **state)
-{
-	size_t i;
-
-	(void)state;
-	for (i = 0; evict_giving_names[i]; i++)
-		run_flat(true, evict_giving_names[i]);
 }
 
 static void no_allocation_after_open_of_an_adapter(void **state)
@@ -154,9 +101,6 @@ static void no_allocation_after_open_of_the_controllers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_allocation_after_open_without_a_store),
-		cmocka_unit_test(no_allocation_after_open_with_a_store),
-		cmocka_unit_test(no_allocation_after_open_under_any_policy),
 		cmocka_unit_test(no_allocation_after_open_of_an_adapter),
 		cmocka_unit_test(no_allocation_after_open_of_the_controllers),
 	};
