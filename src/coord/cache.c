@@ -147,6 +147,11 @@ const struct pages *cache_pages(const struct cache *cache)
 	return &cache->pages;
 }
 
+uint32_t cache_prompt_pages(const struct cache *cache)
+{
+	return cache->prompt_pages;
+}
+
 const struct pool *cache_pool(const struct cache *cache, enum stratum_id stratum)
 {
 	return cache->shelves[stratum].pool;

@@ -94,6 +94,7 @@ void cache_close(struct cache *cache); /* NULL is fine; asserts that no table or
 size_t               cache_bytes(const struct cache *cache); /* memory in use, all of it */
 const struct groups *cache_groups(const struct cache *cache);
 const struct pages  *cache_pages(const struct cache *cache);
+uint32_t             cache_prompt_pages(const struct cache *cache);
 /* NULL where there is no Host. */
 const struct pool   *cache_pool(const struct cache *cache, enum stratum_id stratum);
 uint64_t             cache_clock(const struct cache *cache);

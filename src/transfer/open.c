@@ -37,6 +37,23 @@ static int check_keys(const struct transfer_limits *limits, struct kvs_error *er
 	return 0;
 }
 
+/* Where others have a limit too: agreement of ops, the cache of prompts. */
+static int check_most(const struct transfer_options *options, struct kvs_error *err)
+{
+	const uint32_t pages = cache_prompt_pages(options->cache);
+
+	if (options->limits.op_credits > AGREE_OPS_MAX) {
+		return err_set(err, KVS_E_INVALID, "op_credits: %u is out of range; use 1 to %u",
+			       options->limits.op_credits, AGREE_OPS_MAX);
+	}
+	if (options->page_max > pages) {
+		return err_set(err, KVS_E_INVALID,
+			       "page_max: %u is out of range; the cache takes prompts of up to %u pages",
+			       options->page_max, pages);
+	}
+	return 0;
+}
+
 static int check_limits(const struct transfer_options *options, struct kvs_error *err)
 {
 	const struct transfer_limits *const limits = &options->limits;
@@ -52,6 +69,8 @@ static int check_limits(const struct transfer_options *options, struct kvs_error
 
 	for (i = 0; i < ARRAY_COUNT(least) && rc == 0; i++)
 		rc = check_least(least[i].field, least[i].value, err);
+	if (rc == 0)
+		rc = check_most(options, err);
 	if (rc == 0)
 		rc = check_keys(limits, err);
 	if (rc == 0)

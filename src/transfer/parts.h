@@ -32,7 +32,6 @@ struct ticket {
 	uint32_t            wanted_tokens; /* the longest planned boundary, then that of the GET */
 	uint32_t            wanted_end;    /* of asked: what the longest boundary misses */
 	uint32_t            watch;    /* watched name; SLOT_NONE */
-	bool                stirred;  /* somebody published it since */
 	struct shortfall    shortfall;
 	/* What it holds: rows of a read, or sources of a PUT. */
 	struct cache_reservation reservation;

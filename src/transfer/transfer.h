@@ -53,15 +53,15 @@ struct watermarks {
 };
 
 struct transfer_limits {
-	uint32_t          op_credits;       /* tickets */
+	uint32_t          op_credits;       /* tickets; 1 to AGREE_OPS_MAX */
 	uint32_t          host_credits;     /* Host blocks over all tickets: logical references, not bytes */
 	uint32_t          keys_max;         /* keys of one read; 1 to OP_KEYS_MAX */
 	uint32_t          put_keys_max;     /* keys of one put: few, so that a slow put holds little */
-	uint32_t          backup_max;       /* waiting candidates, nonowning */
+	uint32_t          backup_max;       /* waiting candidates, nonowning; 1 or more */
 	uint32_t          negative_max;     /* names that a GET found missing or invalid; FIFO; 0: none */
 	uint32_t          history_max;      /* names that were put, to tell a loss from a never; 0: none */
 	uint32_t          tail_hint_max;    /* 1 or more */
-	uint32_t          tails_max;        /* of one prompt */
+	uint32_t          tails_max;        /* of one prompt; 1 or more */
 	uint32_t          extension_min;    /* tokens beyond the local hit that are worth a query */
 	uint32_t          lookahead_tokens; /* no boundary lies further behind the local hit */
 	uint64_t          deadline_ns;      /* soft, from the issue of the QUERY; UINT64_MAX: none */
@@ -75,7 +75,7 @@ struct transfer_options {
 	const struct owner      *owner;   /* whose spans and rows ops carry */
 	const struct arena_part *part;    /* Host: each block of it is one parent */
 	const struct hostmap    *hostmap; /* of this owner's blocks */
-	uint32_t                 page_max; /* pages of the longest prompt, as the cache has it */
+	uint32_t                 page_max; /* pages of the longest prompt; no more than the cache takes */
 };
 
 /* A request's claim on a read; zeroed: none.  A stale one is harmless: ids are never used again. */

@@ -52,6 +52,9 @@ static void limits_that_admit_nothing_are_refused(void **state)
 	REFUSED(marks.bytes_low, 1, "marks of bytes: low 1 is not below high 0; both 0 turn them off");
 	REFUSED(marks.age_low_ns, 1, "marks of age: low 1 is not below high 0; both 0 turn them off");
 	expect_refused(&hoist_limits, 0, "page_max: 0 admits nothing; use at least 1");
+	expect_refused(&hoist_limits, BOX_PAGES + 1,
+		       "page_max: 33 is out of range; the cache takes prompts of up to 32 pages");
+	REFUSED(op_credits, AGREE_OPS_MAX + 1, "op_credits: 1048577 is out of range; use 1 to 1048576");
 	hoist_close(&hoist);
 }
 
