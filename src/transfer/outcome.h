@@ -21,7 +21,7 @@
 	X(READ_CREDITS, "credits")         /* no boundary fits into the Host credits; no op credit */ \
 	X(READ_NEGATIVE, "negative")       /* every boundary needs an object known to be missing */ \
 	X(READ_NEVER_STORED, "never_stored") /* the store lacks an object that nobody here put */ \
-	X(READ_EVICTED, "evicted")         /* it lacks one that was put from here */ \
+	X(READ_EVICTED, "evicted")         /* it lacks one that was put from here, or that it just had */ \
 	X(READ_LOST, "lost")               /* Device or Host evicted meanwhile what it builds on */ \
 	X(READ_CORRUPT, "corrupt")         /* an object was not what was kept */ \
 	X(READ_HOST_ROOM, "host_room")     /* Host has no room, whatever it might evict */ \

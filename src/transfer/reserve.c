@@ -70,18 +70,6 @@ static enum read_outcome missing(const struct transfer *transfer, struct ticket 
 		       : READ_NEVER_STORED;
 }
 
-static void point_at_missing(const struct transfer *transfer, struct ticket *ticket,
-			     const struct fact *fact)
-{
-	const struct query_key *const first = first_missing(transfer, ticket, fact);
-
-	if (!first || outcome_of(fact) != READ_NEVER_STORED)
-		return;
-	ticket->shortfall.cause = missing(transfer, ticket, fact);
-	ticket->shortfall.group = query_key_group(&transfer->query, first);
-	ticket->shortfall.position = query_key_position(&transfer->query, first);
-}
-
 /* --- the reservation -------------------------------------------------------------------------- */
 
 /* Set the bit of each block that the store has, or clear it again. */
@@ -107,15 +95,23 @@ static void mark_hints(struct transfer *transfer, const struct ticket *ticket,
 	}
 }
 
-/* What the store has would be longer than what there is room for. */
-static void point_at_shortage(struct ticket *ticket)
+/* Why it ends before the longest boundary that was asked for: want of room, an object, or what was there. */
+static void point_at_end(const struct transfer *transfer, struct ticket *ticket, const struct fact *fact)
 {
-	const enum reserve_answer by = ticket->reservation.shortened_by;
+	const enum reserve_answer     by = ticket->reservation.shortened_by;
+	const struct query_key *const first = first_missing(transfer, ticket, fact);
+	struct shortfall *const       shortfall = &ticket->shortfall;
 
-	if (by != RESERVE_CREDITS && by != RESERVE_HOST_FULL)
+	shortfall->group = SHORTFALL_NONE;
+	if (by == RESERVE_CREDITS || by == RESERVE_HOST_FULL) {
+		shortfall->cause = by == RESERVE_CREDITS ? READ_CREDITS : READ_HOST_ROOM;
 		return;
-	ticket->shortfall.cause = by == RESERVE_CREDITS ? READ_CREDITS : READ_HOST_ROOM;
-	ticket->shortfall.group = SHORTFALL_NONE;
+	}
+	shortfall->cause = missing(transfer, ticket, fact);
+	if (!first || outcome_of(fact) != READ_NEVER_STORED)
+		return;
+	shortfall->group = query_key_group(&transfer->query, first);
+	shortfall->position = query_key_position(&transfer->query, first);
 }
 
 static enum reserve_answer reserve(struct transfer *transfer, struct ticket *ticket,
@@ -136,7 +132,8 @@ static enum reserve_answer reserve(struct transfer *transfer, struct ticket *tic
 	KVS_ASSERT(rc == 0); /* It was checked when it was asked for. */
 	mark_hints(transfer, ticket, fact, false);
 	ticket->shortfall.tokens = ticket->reservation.tokens;
-	point_at_shortage(ticket);
+	if (ticket->reservation.tokens < ticket->wanted_tokens)
+		point_at_end(transfer, ticket, fact);
 	return answer;
 }
 
@@ -149,17 +146,12 @@ static enum read_outcome destine(struct transfer *transfer, struct ticket *ticke
 
 	if (closed != READ_ASKED)
 		return closed;
-	point_at_missing(transfer, ticket, fact);
 	answer = reserve(transfer, ticket, fact);
 	if (answer == RESERVE_ROWS)
 		return READ_ASKED;
 	if (answer == RESERVE_COVERED || ticket->reservation.local_tokens >= ticket->wanted_tokens)
 		return READ_LOCAL;
-	if (answer == RESERVE_CREDITS)
-		return READ_CREDITS;
-	if (answer == RESERVE_HOST_FULL)
-		return READ_HOST_ROOM;
-	return missing(transfer, ticket, fact);
+	return ticket->shortfall.cause;
 }
 
 void transfer_found(struct transfer *transfer, struct ticket *ticket, const struct fact *fact)

@@ -18,21 +18,32 @@ void transfer_emit(struct transfer *transfer, const struct op *op)
 	transfer->counts.counters[counters[op->kind]]++;
 }
 
+/* Where all was had nothing is to blame; an end that no block brought about blames none. */
+static struct shortfall shortfall_of(const struct ticket *ticket, enum read_outcome outcome)
+{
+	const bool       is_had = outcome == READ_READY || outcome == READ_LOCAL;
+	struct shortfall shortfall = ticket->shortfall;
+
+	if (is_had && shortfall.tokens < shortfall.wanted_tokens)
+		return shortfall;
+	if (is_had)
+		outcome = READ_READY;
+	if (shortfall.cause != outcome)
+		shortfall.group = SHORTFALL_NONE;
+	shortfall.cause = outcome;
+	return shortfall;
+}
+
 void transfer_wake_up(struct transfer *transfer, const struct ticket *ticket,
 		      enum read_outcome outcome)
 {
-	struct transfer_wake *wake;
-
 	KVS_ASSERT_CMP(transfer->out.wake_count, <, transfer->limits.op_credits);
 	KVS_ASSERT_CMP(ticket->lease.id, !=, 0);
-	wake = &transfer->out.wakes[transfer->out.wake_count++];
-	*wake = (struct transfer_wake){ .request = ticket->ask.request,
+	transfer->out.wakes[transfer->out.wake_count++] =
+		(struct transfer_wake){ .request = ticket->ask.request,
 					.lease = ticket->lease,
 					.outcome = outcome,
-					.shortfall = ticket->shortfall };
-	/* What came may end where the store or a limit did; else the end of the wait is the cause. */
-	if (outcome != READ_READY && outcome != READ_LOCAL)
-		wake->shortfall.cause = outcome;
+					.shortfall = shortfall_of(ticket, outcome) };
 	transfer->counts.outcomes[outcome]++;
 }
 

@@ -68,7 +68,7 @@ static void got(struct transfer *transfer, struct ticket *ticket, const struct f
 		ticket_step(transfer, ticket, TICKET_ON_RETIRED, fact);
 		return;
 	}
-	transfer_wake_up(transfer, ticket, outcome_of(fact));
+	transfer_wake_up(transfer, ticket, ticket->shortfall.cause);
 	ticket_step(transfer, ticket, TICKET_ON_MISS, fact);
 }
 

@@ -198,6 +198,38 @@ static void what_is_there_when_the_query_is_answered_ends_it(void **state)
 	hoist_expect_home(&hoist);
 }
 
+/* The store lacks all of it, and it is all there. */
+static void nothing_is_short_where_others_published_all(void **state)
+{
+	struct op   query;
+	struct fact fact;
+
+	(void)state;
+	hoist_ask(&hoist, 0, 16);
+	query = hoist_last_op(&hoist);
+	box_put_host(&hoist.box, HOIST_FULL, 0, 4);
+	box_put_host(&hoist.box, HOIST_STATE, 3, 4);
+	fact_refused(&fact, &query, OP_REASON_MISS);
+	hoist_tick_of(&hoist, fact);
+	hoist_expect_wake(&hoist, hoist.lease, READ_LOCAL);
+	assert_int_equal(hoist_wake(&hoist).shortfall.tokens, 16);
+	assert_int_equal(hoist_wake(&hoist).shortfall.cause, READ_READY);
+}
+
+static void nothing_is_short_where_others_published_more_than_it_gets(void **state)
+{
+	(void)state;
+	hoist_unstore(&hoist, 0, HOIST_FULL, 2, 4);
+	hoist_get(&hoist, 0, 16);
+	box_put_host(&hoist.box, HOIST_FULL, 0, 4);
+	box_put_host(&hoist.box, HOIST_STATE, 3, 4);
+	hoist_publish(&hoist, 0, HOIST_STATE, 1);
+	hoist_tick(&hoist);
+	hoist_expect_wake(&hoist, hoist.lease, READ_LOCAL);
+	assert_int_equal(hoist_wake(&hoist).shortfall.tokens, 16);
+	assert_int_equal(hoist_wake(&hoist).shortfall.cause, READ_READY);
+}
+
 static void the_deadline_of_the_same_tick_comes_first(void **state)
 {
 	(void)state;
@@ -222,6 +254,8 @@ int main(void)
 		TEST(the_deadline_of_the_same_tick_comes_first),
 		TEST(the_watched_name_alone_is_not_enough),
 		TEST(a_get_of_less_wants_less),
+		TEST(nothing_is_short_where_others_published_all),
+		TEST(nothing_is_short_where_others_published_more_than_it_gets),
 		TEST(what_was_planned_is_enough_though_the_prompt_is_longer),
 	};
 

@@ -188,6 +188,22 @@ static void what_was_put_from_here_and_is_gone_was_evicted(void **state)
 	hoist_expect_wake(&hoist, lease, READ_NEVER_STORED);
 }
 
+/* What kept the longer boundaries away is not why this one was not had. */
+static void a_deadline_blames_no_block(void **state)
+{
+	(void)state;
+	lose(2);
+	hoist_unstore(&hoist, 0, HOIST_STATE, 0, 4);
+	hoist_ask(&hoist, 0, 16);
+	assert_int_equal(hoist.shortfall.cause, READ_NEGATIVE);
+	assert_int_equal(hoist.shortfall.position, 2);
+	hoist.tick.now_ns += 1000;
+	hoist_tick(&hoist);
+	hoist_expect_wake(&hoist, hoist.lease, READ_DEADLINE);
+	assert_int_equal(hoist_wake(&hoist).shortfall.cause, READ_DEADLINE);
+	assert_int_equal(hoist_wake(&hoist).shortfall.group, SHORTFALL_NONE);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -202,6 +218,7 @@ int main(void)
 		TEST(A3_16_the_oldest_negative_goes_for_a_new_one),
 		TEST(a_clear_forgets_negatives_and_history),
 		TEST(what_was_put_from_here_and_is_gone_was_evicted),
+		TEST(a_deadline_blames_no_block),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

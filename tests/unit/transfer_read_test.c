@@ -455,6 +455,65 @@ static void what_local_blocks_lose_meanwhile_is_said(void **state)
 	assert_all_home();
 }
 
+static void what_is_lost_meanwhile_and_shortens_the_read_is_said(void **state)
+{
+	struct op query;
+
+	(void)state;
+	hoist_publish(&hoist, 0, HOIST_FULL, 1);
+	hoist_store(&hoist, 0, HOIST_FULL, 0, 1);
+	hoist_store(&hoist, 0, HOIST_STATE, 0, 2);
+	hoist_ask(&hoist, 0, 8);
+	query = hoist_last_op(&hoist);
+	assert_int_equal(query.key_count, 3);
+	hoist_pin_all(&hoist, HOIST_FULL);
+	hoist_unpin_all(&hoist);
+	hoist_tick_of(&hoist, hoist_answer(&hoist, &query));
+	hoist_serve(&hoist);
+	assert_int_equal(hoist_wake(&hoist).outcome, READ_READY);
+	assert_int_equal(hoist_wake(&hoist).shortfall.tokens, 4);
+	assert_int_equal(hoist_wake(&hoist).shortfall.cause, READ_LOST);
+	assert_int_equal(hoist_wake(&hoist).shortfall.group, SHORTFALL_NONE);
+}
+
+static void a_failure_that_spared_some_rows_is_said(void **state)
+{
+	struct fact fact;
+	struct op   query;
+
+	(void)state;
+	hoist_store(&hoist, 0, HOIST_FULL, 0, 1);
+	hoist_store(&hoist, 0, HOIST_STATE, 0, 1);
+	hoist_ask(&hoist, 0, 8);
+	query = hoist_last_op(&hoist);
+	fact = hoist_answer(&hoist, &query);
+	fact.reason = OP_REASON_BACKEND;
+	hoist_tick_of(&hoist, fact);
+	hoist_serve(&hoist);
+	assert_int_equal(hoist_wake(&hoist).outcome, READ_READY);
+	assert_int_equal(hoist_wake(&hoist).shortfall.tokens, 4);
+	assert_int_equal(hoist_wake(&hoist).shortfall.cause, READ_BACKEND);
+}
+
+static void what_is_gone_between_query_and_get_was_evicted(void **state)
+{
+	struct lease lease;
+	struct op    op;
+
+	(void)state;
+	hoist_store(&hoist, 0, HOIST_FULL, 0, 1);
+	hoist_store(&hoist, 0, HOIST_STATE, 0, 1);
+	op = hoist_get(&hoist, 0, 4);
+	lease = hoist.lease;
+	hoist_unstore(&hoist, 0, HOIST_FULL, 0, 1);
+	hoist_unstore(&hoist, 0, HOIST_STATE, 0, 1);
+	hoist_tick_of(&hoist, hoist_answer(&hoist, &op));
+	assert_woken(0, lease, READ_EVICTED);
+	assert_int_equal(hoist_wake(&hoist).shortfall.cause, READ_EVICTED);
+	assert_int_equal(hoist_wake(&hoist).shortfall.group, HOIST_FULL);
+	assert_all_home();
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -482,6 +541,9 @@ int main(void)
 		TEST(credits_that_are_gone_meanwhile_end_the_read),
 		TEST(a_boundary_below_the_minimum_within_the_lookahead_is_short),
 		TEST(what_local_blocks_lose_meanwhile_is_said),
+		TEST(what_is_lost_meanwhile_and_shortens_the_read_is_said),
+		TEST(a_failure_that_spared_some_rows_is_said),
+		TEST(what_is_gone_between_query_and_get_was_evicted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
