@@ -90,7 +90,6 @@ bool absent_keeps_away(struct query *query, const struct query_ask *ask,
 		if (!query->has_barrier)
 			query->barrier = key;
 		query->has_barrier = true;
-		query->counts.cut_absent++;
 		return true;
 	}
 	return false;

@@ -18,8 +18,7 @@ struct need {
 void absent_begin(struct query *query, const struct query_ask *ask, const struct boundary *longest);
 
 /*
- * Does a boundary miss what no store has?  Notes the first such block of the first boundary that does, and
- * counts each.
+ * Does a boundary miss what no store has?  Notes the first such block of the first boundary that does.
  */
 bool absent_keeps_away(struct query *query, const struct query_ask *ask,
 		       const struct boundary *boundary, const struct need *needs);

@@ -193,6 +193,16 @@ uint32_t query_reach(const struct query_limits *limits, uint32_t local_tokens,
 	return ahead < bound_tokens ? (uint32_t)ahead : bound_tokens;
 }
 
+/* The first boundary that is passed over before one was taken is the longest. */
+static void pass_over(struct query *query, enum query_cut cut)
+{
+	query->counts.cut_credits += cut == QUERY_CUT_CREDITS;
+	query->counts.cut_keys += cut == QUERY_CUT_KEYS;
+	query->counts.cut_absent += cut == QUERY_CUT_ABSENT;
+	if (query->boundary_count == 0 && query->cut == QUERY_CUT_NONE)
+		query->cut = cut;
+}
+
 /*
  * Take what fits.  Stops at a boundary that misses nothing: it is there, and what is shorter is of
  * no use.
@@ -218,6 +228,7 @@ static enum query_bypass take_boundaries(struct query *query, const struct query
 		if (price.whole == 0)
 			break;
 		if (absent_keeps_away(query, ask, &boundary, needs)) {
+			pass_over(query, QUERY_CUT_ABSENT);
 			otherwise = otherwise == QUERY_COVERED ? QUERY_ABSENT : otherwise;
 			continue;
 		}
@@ -226,8 +237,7 @@ static enum query_bypass take_boundaries(struct query *query, const struct query
 			continue;
 		}
 		otherwise = QUERY_CREDITS;
-		query->counts.cut_credits += keys > ask->credits;
-		query->counts.cut_keys += keys <= ask->credits;
+		pass_over(query, keys > ask->credits ? QUERY_CUT_CREDITS : QUERY_CUT_KEYS);
 	}
 	return query->key_count > 0 ? QUERY_ASKED : otherwise;
 }
@@ -281,6 +291,7 @@ enum query_bypass query_plan(struct query *query, const struct query_ask *ask)
 	query->key_count = 0;
 	query->boundary_count = 0;
 	query->has_barrier = false;
+	query->cut = QUERY_CUT_NONE;
 	for (g = 0; g < query->groups.count; g++) {
 		query->asked_from[g] = UINT32_MAX;
 		query->asked_before[g] = UINT32_MAX;

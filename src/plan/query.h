@@ -67,6 +67,9 @@ enum query_bypass {
 	QUERY_BYPASS_COUNT
 };
 
+/* Why a boundary was passed over. */
+enum query_cut { QUERY_CUT_NONE, QUERY_CUT_CREDITS, QUERY_CUT_KEYS, QUERY_CUT_ABSENT };
+
 /* One block: of a page of the prompt, or of a tail. */
 struct query_key {
 	uint32_t page;   /* the tail's: its last, partial one */
@@ -99,6 +102,7 @@ struct query {
 	uint32_t               key_count;
 	struct query_boundary *boundaries; /* longest first */
 	uint32_t               boundary_count;
+	enum query_cut         cut;        /* of the longest boundary in reach; NONE: it was taken */
 	struct query_key       barrier;    /* the first absent block of the longest boundary that has one, */
 	bool                   has_barrier; /* if there was such a boundary */
 	/* Scratch. */

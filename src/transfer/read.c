@@ -195,19 +195,17 @@ static struct lease begin(struct transfer *transfer, const struct transfer_ask *
 	return ticket->lease;
 }
 
-/* What the plan passed over the longest boundary for; READ_READY when it did not. */
-static enum read_outcome cut_by(const struct transfer *transfer, const struct transfer_ask *ask,
-				const struct query_counts *before)
+/* Why the longest boundary of the plan is not the bound; READ_READY where it is. */
+static enum read_outcome cut_by(const struct transfer *transfer, const struct transfer_ask *ask)
 {
-	const struct query_counts *const after = &transfer->query.counts;
+	static const enum read_outcome causes[] = { [QUERY_CUT_NONE] = READ_LOOKAHEAD,
+						    [QUERY_CUT_CREDITS] = READ_CREDITS,
+						    [QUERY_CUT_KEYS] = READ_KEYS,
+						    [QUERY_CUT_ABSENT] = READ_NEGATIVE };
 
 	if (transfer->query.boundaries[0].at.tokens == ask->bound_tokens)
 		return READ_READY;
-	if (after->cut_credits > before->cut_credits)
-		return READ_CREDITS;
-	if (after->cut_keys > before->cut_keys)
-		return READ_KEYS;
-	return after->cut_absent > before->cut_absent ? READ_NEGATIVE : READ_LOOKAHEAD;
+	return causes[transfer->query.cut];
 }
 
 /* What keeps boundaries away, when it is a block. */
@@ -223,11 +221,9 @@ static void point_at_barrier(const struct transfer *transfer, struct shortfall *
 enum read_outcome transfer_read(struct transfer *transfer, const struct transfer_ask *ask,
 				struct lease *ret_lease, struct shortfall *ret_shortfall)
 {
-	const struct query_counts before = transfer->query.counts;
-	struct shortfall          shortfall = { .group = SHORTFALL_NONE,
-						.wanted_tokens = ask->bound_tokens };
-	struct local              local;
-	enum read_outcome         outcome;
+	struct shortfall  shortfall = { .group = SHORTFALL_NONE, .wanted_tokens = ask->bound_tokens };
+	struct local      local;
+	enum read_outcome outcome;
 
 	KVS_ASSERT_CMP(ask->page_count, <=, transfer->page_max);
 	KVS_ASSERT_CMP(ask->page_count, ==, ask->bound_tokens / transfer->groups->page_tokens);
@@ -236,7 +232,7 @@ enum read_outcome transfer_read(struct transfer *transfer, const struct transfer
 	outcome = refusal(transfer, ask, local.tokens);
 	if (outcome == READ_ASKED)
 		outcome = plan(transfer, ask, &local);
-	shortfall.cause = outcome == READ_ASKED ? cut_by(transfer, ask, &before) : outcome;
+	shortfall.cause = outcome == READ_ASKED ? cut_by(transfer, ask) : outcome;
 	if (shortfall.cause == READ_NEGATIVE)
 		point_at_barrier(transfer, &shortfall);
 	if (outcome == READ_ASKED) {

@@ -495,6 +495,20 @@ static void a_failure_that_spared_some_rows_is_said(void **state)
 	assert_int_equal(hoist_wake(&hoist).shortfall.cause, READ_BACKEND);
 }
 
+static void what_limits_fallbacks_does_not_limit_the_longest(void **state)
+{
+	struct transfer_limits limits = hoist_limits;
+
+	(void)state;
+	limits.host_credits = 4;
+	limits.lookahead_tokens = 12;
+	reopen(&limits);
+	/* Three pages and a checkpoint fit; of the others' checkpoints none does. */
+	hoist_ask(&hoist, 0, 16);
+	assert_int_equal(hoist_last_op(&hoist).key_count, 4);
+	assert_int_equal(hoist.shortfall.cause, READ_LOOKAHEAD);
+}
+
 static void what_is_gone_between_query_and_get_was_evicted(void **state)
 {
 	struct lease lease;
@@ -543,6 +557,7 @@ int main(void)
 		TEST(what_local_blocks_lose_meanwhile_is_said),
 		TEST(what_is_lost_meanwhile_and_shortens_the_read_is_said),
 		TEST(a_failure_that_spared_some_rows_is_said),
+		TEST(what_limits_fallbacks_does_not_limit_the_longest),
 		TEST(what_is_gone_between_query_and_get_was_evicted),
 	};
 
