@@ -44,6 +44,27 @@ static uint32_t reach_of(const struct transfer *transfer, const struct transfer_
 	return query_reach(&transfer->query.limits, local_tokens, ask->bound_tokens);
 }
 
+/*
+ * The tail that the hit ends in stays among those found, whatever longer ones are found behind it: it goes
+ * missing only where the list is full of them.
+ */
+static void keep_tail(struct transfer *transfer, const struct tail *hit, uint32_t count)
+{
+	if (hit->tokens > 0 && transfer->found[count - 1].tokens > hit->tokens)
+		transfer->found[count - 1] = *hit;
+}
+
+static struct tail tail_of_hit(const struct transfer *transfer, const struct local *local)
+{
+	uint32_t i;
+
+	for (i = 0; i < local->tail_count; i++) {
+		if (transfer->found[i].tokens == local->tokens)
+			return transfer->found[i];
+	}
+	return (struct tail){ 0 };
+}
+
 static struct local look(struct transfer *transfer, const struct transfer_ask *ask)
 {
 	const bool         any_hint = transfer->tails.age.count > 0;
@@ -55,6 +76,7 @@ static struct local look(struct transfer *transfer, const struct transfer_ask *a
 				      .above = (uint32_t)local.probe.host_tokens,
 				      /* Without any hint only the bound is a tail. */
 				      .page_max = any_hint ? ask->page_count + 1 : 0 };
+	struct tail        hit = { 0 };
 
 	local.tokens = search.above;
 	do {
@@ -63,8 +85,10 @@ static struct local look(struct transfer *transfer, const struct transfer_ask *a
 					      transfer->limits.tails_max);
 		if (local.tail_count == 0)
 			break;
+		keep_tail(transfer, &hit, local.tail_count);
 		local.probe = transfer_probe(transfer, ask, transfer->found, local.tail_count);
 		local.tokens = (uint32_t)local.probe.host_tokens;
+		hit = tail_of_hit(transfer, &local);
 	} while (reach_of(transfer, ask, local.tokens) > search.reach);
 	return local;
 }

@@ -185,6 +185,32 @@ static void a_tail_that_makes_the_hit_longer_makes_the_lookahead_reach_further(v
 	assert_int_equal(hoist_last_op(&hoist).key_count, 6);
 }
 
+/* Host has the tail of 10 tokens, and longer candidates crowd it out when the lookahead grows. */
+static void A3_14_a_tail_that_is_there_is_not_crowded_out(void **state)
+{
+	struct transfer_limits   limits = hoist_limits;
+	const struct prefix_hash hash = hoist_tail(&hoist, 10);
+	struct cell_name         name = { &hoist.box.space, &hash, HOIST_FULL, 0 };
+
+	(void)state;
+	limits.lookahead_tokens = 2;
+	limits.tails_max = 1;
+	hoist_close(&hoist);
+	hoist_open_plain(&hoist, hoist_full_state, &limits);
+	hoist_publish(&hoist, 0, HOIST_FULL, 0);
+	hoist_publish(&hoist, 0, HOIST_FULL, 1);
+	hoist_publish(&hoist, 0, HOIST_STATE, 1);
+	hoist_publish_name(&hoist, &name);
+	name.group = HOIST_STATE;
+	hoist_publish_name(&hoist, &name);
+	transfer_record_tail(hoist.transfer, &hoist.box.space, &hoist.hashes[0][1], 2, &hash);
+	assert_int_equal(hoist_read(&hoist, 0, 11), READ_LOOKAHEAD);
+	assert_int_equal(hoist.shortfall.tokens, 10);
+	hoist_ask(&hoist, 0, 12);
+	assert_int_equal(hoist.shortfall.tokens, 10);
+	assert_int_equal(hoist_last_op(&hoist).key_count, 2);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -198,6 +224,7 @@ int main(void)
 		TEST(a_tail_that_was_not_there_is_not_asked_for_again),
 		TEST(A3_14_a_tail_that_is_there_counts_as_local),
 		TEST(a_tail_that_makes_the_hit_longer_makes_the_lookahead_reach_further),
+		TEST(A3_14_a_tail_that_is_there_is_not_crowded_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
