@@ -36,33 +36,26 @@ static uint32_t find_absent(const struct query *query, const struct query_ask *a
 	return UINT32_MAX;
 }
 
-/* Of closed groups it is the same for all boundaries: looked for once, in the longest. */
-void absent_begin(struct query *query, const struct query_ask *ask, const struct boundary *longest)
-{
-	uint32_t g;
-
-	for (g = 0; g < query->groups.count; g++) {
-		const struct group *const group = &query->groups.group[g];
-
-		query->absent_from[g] =
-			ask->page_absent && group_is_closed(group)
-				? find_absent(query, ask, longest, g, 0,
-					      longest->pages * group->page_blocks)
-				: UINT32_MAX;
-	}
-}
-
-static bool absent_in_pages(const struct query *query, const struct query_ask *ask,
+/*
+ * What boundaries need of a group begins and ends no later from one to the next, so each position is looked
+ * at once: what lies behind the last need's beginning is known, or is needed no more.
+ */
+static bool absent_in_pages(struct query *query, const struct query_ask *ask,
 			    const struct boundary *boundary, const struct need *need, uint32_t g,
 			    struct query_key *ret_key)
 {
 	const struct group *const group = &query->groups.group[g];
-	uint32_t                  position = query->absent_from[g];
+	const uint32_t            seen_from = query->absent_seen[g];
+	uint32_t                  position;
 
 	if (!ask->page_absent)
 		return false;
-	if (!group_is_closed(group))
-		position = find_absent(query, ask, boundary, g, need->first, need->end);
+	position = find_absent(query, ask, boundary, g, need->first,
+			       need->end < seen_from ? need->end : seen_from);
+	if (position == UINT32_MAX)
+		position = query->absent_from[g];
+	query->absent_from[g] = position;
+	query->absent_seen[g] = need->first;
 	if (position >= need->end)
 		return false;
 	*ret_key = (struct query_key){ position / group->page_blocks, TAIL_NONE,

@@ -14,9 +14,6 @@ struct need {
 	uint64_t tail_missing; /* columns of the tail that are needed and missing */
 };
 
-/* Before the boundaries of a plan are tried: the longest one. */
-void absent_begin(struct query *query, const struct query_ask *ask, const struct boundary *longest);
-
 /*
  * Does a boundary miss what no store has?  Notes the first such block of the first boundary that does.
  */

@@ -216,7 +216,6 @@ static enum query_bypass take_boundaries(struct query *query, const struct query
 	struct need       needs[GROUPS_MAX];
 	uint32_t          g;
 
-	absent_begin(query, ask, &boundary);
 	for (; boundary.tokens >= least; boundary = boundary_next(&walk)) {
 		struct price price;
 		uint64_t     keys;
@@ -295,6 +294,8 @@ enum query_bypass query_plan(struct query *query, const struct query_ask *ask)
 	for (g = 0; g < query->groups.count; g++) {
 		query->asked_from[g] = UINT32_MAX;
 		query->asked_before[g] = UINT32_MAX;
+		query->absent_from[g] = UINT32_MAX;
+		query->absent_seen[g] = UINT32_MAX;
 	}
 	query->bypass = plan(query, ask);
 	query->counts.plans[query->bypass]++;

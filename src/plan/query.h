@@ -109,7 +109,8 @@ struct query {
 	struct origins         origins;
 	uint32_t               asked_from[GROUPS_MAX];   /* position; UINT32_MAX: none is asked */
 	uint32_t               asked_before[GROUPS_MAX]; /* positions missing before it */
-	uint32_t               absent_from[GROUPS_MAX];  /* closed groups: the first absent position */
+	uint32_t               absent_from[GROUPS_MAX];  /* the first absent position looked at, */
+	uint32_t               absent_seen[GROUPS_MAX];  /* and where looking began */
 	uint64_t              *seen; /* of the audit: a bit a cell */
 };
 
