@@ -4,9 +4,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
+#include "base/bits.h"
 #include "quest.h"
 
 /* --- whether to ask --------------------------------------------------------------------------- */
@@ -200,6 +202,29 @@ static void a_window_asks_for_its_lookback_alone(void **state)
 	quest_close(&quest);
 }
 
+/* Of 17 columns to a page those of page 3 lie in two words. */
+static void what_no_store_has_is_seen_wherever_its_bit_lies(void **state)
+{
+	static const struct group_spec specs[] = { { "F", GROUP_FULL, 4, 0, 1 }, { "M", GROUP_STATE, 64, 0, 1 } };
+	uint64_t                       absent[QUEST_PAGES * 17 / 64 + 2];
+	uint32_t                       column;
+	struct quest                   quest;
+
+	(void)state;
+	quest_open(&quest, specs, 2, 64);
+	quest.ask.page_absent = absent;
+	for (column = 0; column < 16; column++) {
+		memset(absent, 0, sizeof(absent));
+		bits_set(absent, 3 * 17 + column);
+		quest_plan(&quest);
+		assert_true(quest.query.has_barrier);
+		assert_int_equal(quest.query.barrier.page, 3);
+		assert_int_equal(quest.query.barrier.column, column);
+		assert_int_equal(quest.query.boundaries[0].at.tokens, 3 * 64);
+	}
+	quest_close(&quest);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -214,6 +239,7 @@ int main(void)
 		cmocka_unit_test(A3_4_history_behind_the_last_checkpoint_is_not_asked_for_again),
 		cmocka_unit_test(A3_4_what_either_stratum_holds_is_not_asked_for),
 		cmocka_unit_test(a_window_asks_for_its_lookback_alone),
+		cmocka_unit_test(what_no_store_has_is_seen_wherever_its_bit_lies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

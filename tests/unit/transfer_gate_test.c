@@ -256,6 +256,7 @@ static void A8_5_an_intent_closes_reads_and_backups_until_taken_back(void **stat
 	hoist_publish(&hoist, 2, HOIST_FULL, 9);
 	hoist_offer(&hoist, 2, HOIST_FULL, 9);
 	transfer_set_intent(hoist.transfer, true);
+	assert_int_equal(transfer_wake_ns(hoist.transfer), hoist.tick.now_ns);
 	assert_true(transfer_load(hoist.transfer).intent);
 	assert_int_equal(hoist_drops(&hoist, BACKUP_CLEANUP), 1);
 	hoist_offer(&hoist, 2, HOIST_FULL, 9);

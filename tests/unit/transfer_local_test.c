@@ -240,6 +240,21 @@ static void the_deadline_of_the_same_tick_comes_first(void **state)
 	hoist_expect_wake(&hoist, hoist.lease, READ_DEADLINE);
 }
 
+static void A3_13_all_that_watch_one_name_are_satisfied(void **state)
+{
+	const struct lease             first = hoist_ask(&hoist, 0, 16);
+	const struct lease             second = hoist_ask(&hoist, 0, 16);
+	const struct transfer_outputs *out = transfer_out(hoist.transfer);
+
+	(void)state;
+	publish_all(0, 4);
+	hoist_tick(&hoist);
+	assert_int_equal(out->wake_count, 2);
+	assert_int_equal(out->wakes[0].lease.id, first.id);
+	assert_int_equal(out->wakes[1].lease.id, second.id);
+	assert_int_equal(out->wakes[1].outcome, READ_LOCAL);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -257,6 +272,7 @@ int main(void)
 		TEST(nothing_is_short_where_others_published_all),
 		TEST(nothing_is_short_where_others_published_more_than_it_gets),
 		TEST(what_was_planned_is_enough_though_the_prompt_is_longer),
+		TEST(A3_13_all_that_watch_one_name_are_satisfied),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -155,12 +155,16 @@ static void a_clear_forgets_negatives_and_history(void **state)
 	publish_and_put(HOIST_FULL, 1);
 	assert_true(transfer_clear(hoist.transfer));
 	assert_int_equal(transfer_load(hoist.transfer).negatives, 0);
-	hoist_unstore(&hoist, 0, HOIST_FULL, 0, 4);
+	/* The first page that is missing is the one that was put. */
+	hoist_unstore(&hoist, 0, HOIST_FULL, 1, 4);
+	hoist_store(&hoist, 0, HOIST_FULL, 0, 1);
+	hoist_unstore(&hoist, 0, HOIST_STATE, 0, 4);
 	hoist_pin_all(&hoist, HOIST_FULL);
 	hoist_unpin_all(&hoist);
 	hoist_ask(&hoist, 0, 16);
 	hoist_serve(&hoist);
 	hoist_expect_wake(&hoist, hoist.lease, READ_NEVER_STORED);
+	assert_int_equal(hoist_wake(&hoist).shortfall.position, 1);
 }
 
 static void what_was_put_from_here_and_is_gone_was_evicted(void **state)

@@ -528,6 +528,35 @@ static void what_is_gone_between_query_and_get_was_evicted(void **state)
 	assert_all_home();
 }
 
+/* A prompt that has other pages where these are was looked at before. */
+static void A3_4_what_device_restores_alone_is_not_looked_at(void **state)
+{
+	struct op op;
+
+	(void)state;
+	hoist_ask(&hoist, 3, 16);
+	box_put(&hoist.box, HOIST_FULL, 0, 2);
+	box_put(&hoist.box, HOIST_STATE, 1, 2);
+	hoist_ask(&hoist, 0, 12);
+	op = hoist_last_op(&hoist);
+	assert_int_equal(op.key_count, 2);
+	assert_true(asks_for(&op, 0, HOIST_FULL, 2) && asks_for(&op, 1, HOIST_STATE, 2));
+}
+
+static void A3_16_a_want_of_keys_is_none_of_credits_though_those_were_short_before(void **state)
+{
+	struct transfer_limits limits = hoist_limits;
+
+	(void)state;
+	limits.host_credits = 4;
+	limits.keys_max = 3;
+	limits.put_keys_max = 1;
+	limits.extension_min = 12;
+	reopen(&limits);
+	assert_int_equal(hoist_read(&hoist, 0, 16), READ_CREDITS);
+	assert_int_equal(hoist_read(&hoist, 0, 12), READ_KEYS);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -559,6 +588,8 @@ int main(void)
 		TEST(a_failure_that_spared_some_rows_is_said),
 		TEST(what_limits_fallbacks_does_not_limit_the_longest),
 		TEST(what_is_gone_between_query_and_get_was_evicted),
+		TEST(A3_4_what_device_restores_alone_is_not_looked_at),
+		TEST(A3_16_a_want_of_keys_is_none_of_credits_though_those_were_short_before),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
