@@ -125,6 +125,7 @@ static void A3_9_a_hold_ends_by_itself_or_with_its_lease(void **state)
 static void A2_4_a_lease_may_go_at_any_time_and_stale_ones_are_harmless(void **state)
 {
 	struct lease lease, none = { 0 };
+	uint32_t     block;
 	struct op    query, op;
 
 	(void)state;
@@ -145,6 +146,9 @@ static void A2_4_a_lease_may_go_at_any_time_and_stale_ones_are_harmless(void **s
 	hoist_expect_wake(&hoist, hoist.lease, READ_READY);
 	transfer_drop_lease(hoist.transfer, lease);
 	assert_int_equal(transfer_load(hoist.transfer).ready, 1);
+	block = hoist_find(&hoist, 1, HOIST_FULL, 3);
+	assert_true(transfer_fetched(hoist.transfer, hoist.lease, HOIST_FULL, block));
+	assert_false(transfer_fetched(hoist.transfer, lease, HOIST_FULL, block));
 	transfer_drop_lease(hoist.transfer, hoist.lease);
 	hoist_expect_home(&hoist);
 }

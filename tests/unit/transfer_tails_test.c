@@ -211,6 +211,42 @@ static void A3_14_a_tail_that_is_there_is_not_crowded_out(void **state)
 	assert_int_equal(hoist_last_op(&hoist).key_count, 2);
 }
 
+/* A read of a prompt of which the store has the pages alone ends with them. */
+static void expect_no_tail(uint32_t prompt)
+{
+	hoist_ask(&hoist, prompt, 18);
+	hoist_serve(&hoist);
+	assert_int_equal(hoist_last_op(&hoist).kind, OP_GET);
+	hoist_serve(&hoist);
+	assert_int_equal(hoist_wake(&hoist).shortfall.tokens, 16);
+}
+
+static void A3_15_what_the_store_has_of_one_tail_is_no_hint_of_another(void **state)
+{
+	(void)state;
+	store_tail(18);
+	hoist_get(&hoist, 0, 18);
+	expect_no_tail(1);
+}
+
+static void A3_15_what_no_store_has_of_one_tail_is_no_hint_of_another(void **state)
+{
+	struct op op;
+
+	(void)state;
+	store_tail(18);
+	op = hoist_get(&hoist, 0, 18);
+	/* All rows of the tail are gone when it is read. */
+	hoist.name_count -= 2;
+	hoist_tick_of(&hoist, hoist_answer(&hoist, &op));
+	transfer_drop_lease(hoist.transfer, hoist.lease);
+	assert_int_equal(transfer_load(hoist.transfer).negatives, 2);
+	expect_no_tail(0);
+	transfer_drop_lease(hoist.transfer, hoist.lease);
+	assert_true(transfer_clear(hoist.transfer));
+	expect_no_tail(1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -225,6 +261,8 @@ int main(void)
 		TEST(A3_14_a_tail_that_is_there_counts_as_local),
 		TEST(a_tail_that_makes_the_hit_longer_makes_the_lookahead_reach_further),
 		TEST(A3_14_a_tail_that_is_there_is_not_crowded_out),
+		TEST(A3_15_what_the_store_has_of_one_tail_is_no_hint_of_another),
+		TEST(A3_15_what_no_store_has_of_one_tail_is_no_hint_of_another),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

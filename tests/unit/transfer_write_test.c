@@ -250,7 +250,9 @@ static void an_unretired_put_keeps_its_sources_until_the_notice(void **state)
 	op = hoist_last_op(&hoist);
 	fact = hoist_answer(&hoist, &op);
 	fact.retired = false;
+	bits_clear(fact.ok.words, 1);
 	hoist_tick_of(&hoist, fact);
+	assert_int_equal(hoist_drops(&hoist, BACKUP_FAILED), 1);
 	assert_int_equal(transfer_load(hoist.transfer).quarantined, 1);
 	assert_int_equal(transfer_load(hoist.transfer).put_refs, 2);
 	hoist_offer(&hoist, 0, HOIST_FULL, 0);
