@@ -99,7 +99,7 @@ struct transfer_outputs {
 	uint32_t              wake_count;
 };
 
-/* What a request asks.  The prompt's arrays are borrowed until its wake or until its lease is dropped. */
+/* What a request asks.  All that it points to is borrowed until its wake or until its lease is dropped. */
 struct transfer_ask {
 	uint64_t                    request;
 	const struct prompt        *prompt;       /* to confirm tails */
@@ -154,7 +154,7 @@ bool transfer_fetched(const struct transfer *transfer, struct lease lease, uint3
 
 /*
  * A cell was published on Device or Host by other means: a read that waits for it may be satisfied, with the
- * next tick.  A read watches the last block that its longest boundary misses.
+ * next tick.  A read watches the last block that its longest boundary misses, then that of its GET.
  */
 void transfer_published(struct transfer *transfer, const struct cell_name *name);
 
@@ -205,7 +205,8 @@ struct transfer_load transfer_load(const struct transfer *transfer);
 
 /*
  * When the next tick has something to do, whatever facts come: the earliest soft deadline or end of a hold;
- * this round's time where a candidate may start or a wait may be satisfied; UINT64_MAX: never.
+ * this round's time where a candidate may start, a wait may be satisfied or an intent ends some; UINT64_MAX:
+ * never.
  */
 uint64_t transfer_wake_ns(const struct transfer *transfer);
 
@@ -233,7 +234,7 @@ enum transfer_counter {
 
 struct transfer_counts {
 	uint64_t                    counters[TRANSFER_COUNTER_COUNT];
-	uint64_t                    outcomes[READ_OUTCOME_COUNT]; /* one a read that was considered */
+	uint64_t                    outcomes[READ_OUTCOME_COUNT]; /* one a read that was refused or woken */
 	uint64_t                    drops[BACKUP_DROP_COUNT];     /* by occurrence */
 	const struct query_counts  *plans;
 };

@@ -205,10 +205,12 @@ static void a_window_asks_for_its_lookback_alone(void **state)
 /* Of 17 columns to a page those of page 3 lie in two words. */
 static void what_no_store_has_is_seen_wherever_its_bit_lies(void **state)
 {
-	static const struct group_spec specs[] = { { "F", GROUP_FULL, 4, 0, 1 }, { "M", GROUP_STATE, 64, 0, 1 } };
-	uint64_t                       absent[QUEST_PAGES * 17 / 64 + 2];
-	uint32_t                       column;
-	struct quest                   quest;
+	static const struct group_spec specs[] = { { "F", GROUP_FULL, 4, 0, 1 },
+						   { "M", GROUP_STATE, 64, 0, 1 } };
+
+	uint64_t     absent[QUEST_PAGES * 17 / 64 + 2];
+	uint32_t     column;
+	struct quest quest;
 
 	(void)state;
 	quest_open(&quest, specs, 2, 64);
