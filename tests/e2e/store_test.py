@@ -581,6 +581,9 @@ class Busy:
              f"strata:{path}"], stdout=subprocess.PIPE)
         self.pipe = open(pipe, "w", encoding="ascii")
         self.count = 0
+        # It opens the pipe first, then the store.
+        while tells("inspect", path)["in_use_by"] is None:
+            os.sched_yield()
 
     def work(self, requests):
         for _ in range(requests):
