@@ -103,6 +103,9 @@ int report_check(struct agree *agree, uint32_t rank, const struct agree_report *
 		return err_set(err, KVS_E_PROTO, "rank %u: error: %d, its own poll was invalid", rank,
 			       report->error);
 	}
+	/* As the leader's, it would stop the clock of all: no later time is greater. */
+	if (report->now_ns == UINT64_MAX)
+		return err_set(err, KVS_E_PROTO, "rank %u: now_ns: the highest number is no time", rank);
 	rc = check_lists(agree, report, UINT64_C(1) << rank, err);
 	if (rc < 0)
 		err_prefix(err, "rank %u", rank);

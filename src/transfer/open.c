@@ -37,6 +37,14 @@ static int check_keys(const struct transfer_limits *limits, struct kvs_error *er
 	return 0;
 }
 
+static int check_names(const char *field, uint32_t value, struct kvs_error *err)
+{
+	if (value <= TRANSFER_NAMES_MAX)
+		return 0;
+	return err_set(err, KVS_E_INVALID, "%s: %u is out of range; use at most %u", field, value,
+		       TRANSFER_NAMES_MAX);
+}
+
 /* Where others have a limit too: agreement of ops, the cache of prompts. */
 static int check_most(const struct transfer_options *options, struct kvs_error *err)
 {
@@ -64,11 +72,20 @@ static int check_limits(const struct transfer_options *options, struct kvs_error
 	} least[] = { { "op_credits", limits->op_credits },     { "host_credits", limits->host_credits },
 		      { "backup_max", limits->backup_max },     { "tail_hint_max", limits->tail_hint_max },
 		      { "tails_max", limits->tails_max },       { "page_max", options->page_max } };
+	const struct {
+		const char *field;
+		uint32_t    value;
+	} names[] = { { "backup_max", limits->backup_max },
+		      { "negative_max", limits->negative_max },
+		      { "history_max", limits->history_max },
+		      { "tail_hint_max", limits->tail_hint_max } };
 	int    rc = 0;
 	size_t i;
 
 	for (i = 0; i < ARRAY_COUNT(least) && rc == 0; i++)
 		rc = check_least(least[i].field, least[i].value, err);
+	for (i = 0; i < ARRAY_COUNT(names) && rc == 0; i++)
+		rc = check_names(names[i].field, names[i].value, err);
 	if (rc == 0)
 		rc = check_most(options, err);
 	if (rc == 0)

@@ -52,6 +52,9 @@ struct watermarks {
 	uint64_t age_high_ns, age_low_ns;
 };
 
+/* Of each table of names: far more than requests ask again for while they matter. */
+#define TRANSFER_NAMES_MAX (1u << 24)
+
 struct transfer_limits {
 	uint32_t          op_credits;       /* tickets; 1 to AGREE_OPS_MAX */
 	uint32_t          host_credits;     /* Host blocks over all tickets: logical references, not bytes */

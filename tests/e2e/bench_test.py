@@ -369,6 +369,28 @@ def match_refuses_what_is_no_prompt():
 
 
 @suite.test
+def tick_measures_for_machines():
+    row = json.loads(command.succeeds("bench", "tick", "--outstanding", 100, "--runs", 1, "--json"))
+    tap.equal((row["few"]["outstanding"], row["many"]["outstanding"], row["completions"]), (10, 100, 64))
+    for size in ("few", "many"):
+        assert all(row[size][figure] > 0 for figure in ("quiet_ns", "queries_us", "gets_us")), row
+    assert abs(row["many"]["quiet_ns"] / row["few"]["quiet_ns"] - row["quiet_ratio"]) < 0.01, row
+
+
+@suite.test
+def tick_measures_for_people():
+    text = command.succeeds("bench", "tick", "--outstanding=100", "--runs=1")
+    for line in ("  reads outstanding  ", "  no completion, ns  ", "  64 QUERYs answered, ", "  64 GETs retired, "):
+        tap.contains(text, line)
+
+
+@suite.test
+def tick_refuses_fewer_than_few():
+    command.refuses(2, 'kvstrata bench tick: --outstanding: "9" is out of range; use 10 to 100000', "bench",
+                    "tick", "--outstanding", 9)
+
+
+@suite.test
 def an_interrupted_bench_leaves_nothing():
     command.needs_every_signal()
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:

@@ -214,6 +214,17 @@ static void A7_4_an_owners_error_is_the_error_of_all(void **state)
 	goes_on(council, 0);
 }
 
+static void A7_4_a_clock_at_its_end_is_no_time(void **state)
+{
+	struct council *const council = *state;
+
+	draft_all(council, 0);
+	council->report[0].now_ns = UINT64_MAX;
+	council_refuses(council, "rank 0: now_ns: the highest number is no time");
+	council->report[0].now_ns = 1;
+	goes_on(council, 0);
+}
+
 static void A7_8_more_than_credits_allow_is_refused(void **state)
 {
 	struct council *const council = *state;
@@ -336,6 +347,7 @@ int main(void)
 		THREE(A7_1_what_was_reported_before_is_refused_by_all),
 		THREE(A7_4_nothing_comes_after_the_end),
 		THREE(A7_4_an_owners_error_is_the_error_of_all),
+		THREE(A7_4_a_clock_at_its_end_is_no_time),
 		THREE(A7_8_more_than_credits_allow_is_refused),
 		THREE(A7_4_a_refused_round_has_no_time),
 		THREE(notices_without_a_doubt_are_refused),

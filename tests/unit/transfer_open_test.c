@@ -55,6 +55,13 @@ static void limits_that_admit_nothing_are_refused(void **state)
 	expect_refused(&hoist_limits, BOX_PAGES + 1,
 		       "page_max: 33 is out of range; the cache takes prompts of up to 32 pages");
 	REFUSED(op_credits, AGREE_OPS_MAX + 1, "op_credits: 1048577 is out of range; use 1 to 1048576");
+	REFUSED(negative_max, UINT32_MAX, "negative_max: 4294967295 is out of range; use at most 16777216");
+	REFUSED(history_max, TRANSFER_NAMES_MAX + 1,
+		"history_max: 16777217 is out of range; use at most 16777216");
+	REFUSED(backup_max, TRANSFER_NAMES_MAX + 1,
+		"backup_max: 16777217 is out of range; use at most 16777216");
+	REFUSED(tail_hint_max, TRANSFER_NAMES_MAX + 1,
+		"tail_hint_max: 16777217 is out of range; use at most 16777216");
 	hoist_close(&hoist);
 }
 
