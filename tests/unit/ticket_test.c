@@ -96,9 +96,9 @@ static void only_a_notice_leads_out_of_quarantine(void **state)
 	}
 }
 
-static void read_document(char *ret_text, size_t text_bytes)
+static void read_document(const char *path, char *ret_text, size_t text_bytes)
 {
-	FILE *const file = fopen(SOURCE_ROOT "/docs/design/ticket.md", "r");
+	FILE *const file = fopen(path, "r");
 	size_t      used;
 
 	assert_non_null(file);
@@ -109,23 +109,63 @@ static void read_document(char *ret_text, size_t text_bytes)
 	fclose(file);
 }
 
-static void the_document_shows_the_table_as_it_is(void **state)
+/* The lines between the fences of a document. */
+static char *edges_of(const char *path)
 {
 	static const char fence[] = "```edges\n";
 	static char       document[4 * TEXT_BYTES];
-	char              table[TEXT_BYTES];
 	char             *begin, *end;
 
-	(void)state;
-	ticket_edges_print(table, sizeof(table));
-	read_document(document, sizeof(document));
+	read_document(path, document, sizeof(document));
 	begin = strstr(document, fence);
 	assert_non_null(begin);
 	begin += strlen(fence);
 	end = strstr(begin, "```");
 	assert_non_null(end);
 	*end = '\0';
-	assert_string_equal(begin, table);
+	return begin;
+}
+
+static void the_document_shows_the_table_as_it_is(void **state)
+{
+	char table[TEXT_BYTES];
+
+	(void)state;
+	ticket_edges_print(table, sizeof(table));
+	assert_string_equal(edges_of(SOURCE_ROOT "/docs/design/ticket.md"), table);
+}
+
+/* Each line of `lines` is one of the table, in its order; how many. */
+static uint32_t expect_part(const char *table, char *lines)
+{
+	uint32_t count = 0;
+	char    *rest = NULL;
+	char    *line;
+
+	for (line = strtok_r(lines, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		table = strstr(table, line);
+		assert_non_null(table);
+		assert_int_equal(table[strlen(line)], '\n');
+		count++;
+	}
+	return count;
+}
+
+static void the_documents_of_both_transactions_share_the_table(void **state)
+{
+	char     table[TEXT_BYTES];
+	uint32_t edges = 0;
+	uint32_t parts;
+	size_t   i;
+
+	(void)state;
+	ticket_edges_print(table, sizeof(table));
+	for (i = 0; i < strlen(table); i++)
+		edges += table[i] == '\n';
+	parts = expect_part(table, edges_of(SOURCE_ROOT "/docs/design/read.md"));
+	parts += expect_part(table, edges_of(SOURCE_ROOT "/docs/design/write.md"));
+	/* A notice ends both. */
+	assert_int_equal(parts, edges + 1);
 }
 
 static void a_short_buffer_gets_the_beginning(void **state)
@@ -147,6 +187,7 @@ int main(void)
 		cmocka_unit_test(every_missing_edge_panics_and_says_which),
 		cmocka_unit_test(only_a_notice_leads_out_of_quarantine),
 		cmocka_unit_test(the_document_shows_the_table_as_it_is),
+		cmocka_unit_test(the_documents_of_both_transactions_share_the_table),
 		cmocka_unit_test(a_short_buffer_gets_the_beginning),
 	};
 
