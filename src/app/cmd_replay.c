@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `kvstrata replay`: what a tiered KV cache would do for this traffic, with real bytes. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -88,7 +89,8 @@ static int check_explained(const struct replay *replay, struct kvs_error *err)
 {
 	const struct replay_settings *const set = replay->set;
 
-	if (set->explain == EXPLAIN_NONE || replay->totals.explained[0])
+	/* Who interrupts a run knows that it did not come to the end. */
+	if (set->explain == EXPLAIN_NONE || replay->totals.explained[0] || replay->totals.interrupted)
 		return 0;
 	return err_set(err, KVS_E_INVALID,
 		       "--explain: %" PRIu64
@@ -147,13 +149,34 @@ static void store_file(const char *spec, char *ret_path, size_t bytes)
 	ret_path[strcspn(ret_path, "?")] = '\0';
 }
 
+/* Before an hour of replay, not behind it. */
+static int check_writable(const char *path, struct kvs_error *err)
+{
+	FILE *const file = fopen(path, "a");
+
+	if (!file)
+		return err_set(err, -errno, "metrics: cannot open %.120s: %s", path, strerror(errno));
+	fclose(file);
+	return 0;
+}
+
 static int check_outputs(const struct replay_settings *set, struct kvs_error *err)
 {
 	char path[4096];
 	int  rc = app_check_output("metrics", set->metrics, set->trace, err);
 
 	store_file(set->store, path, sizeof(path));
-	return rc < 0 ? rc : app_check_output("metrics", set->metrics, path, err);
+	if (rc == 0)
+		rc = app_check_output("metrics", set->metrics, path, err);
+	if (rc == 0 && set->metrics)
+		rc = check_writable(set->metrics, err);
+	if (rc == 0 && set->explain != EXPLAIN_NONE && set->limit > 0 && set->explain >= set->limit) {
+		rc = err_set(err, KVS_E_INVALID,
+			     "--explain: %" PRIu64
+			     " is not served; requests count from 0, and --limit ends before it",
+			     set->explain);
+	}
+	return rc;
 }
 
 static int run(int argc, char **argv)

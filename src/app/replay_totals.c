@@ -51,7 +51,7 @@ static void add_reason(struct replay_totals *totals, const struct explanation *e
 	if (explanation->reason == MISS_NONE)
 		totals->full_hits++;
 	else if (explanation->reason == MISS_STORAGE)
-		totals->reads[explanation->read]++;
+		totals->reads[explanation_outcome(explanation)]++;
 	else
 		totals->reasons[explanation->reason]++;
 }

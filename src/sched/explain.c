@@ -74,8 +74,7 @@ static bool is_of_storage(const struct explanation *explanation)
 	return explanation->reason == MISS_STORAGE;
 }
 
-/* A read that brought something ends where its shortfall says; any other where it ended itself. */
-static enum read_outcome ended_by(const struct explanation *explanation)
+enum read_outcome explanation_outcome(const struct explanation *explanation)
 {
 	if (explanation->read == READ_READY || explanation->read == READ_LOCAL)
 		return explanation->shortfall.cause;
@@ -84,7 +83,7 @@ static enum read_outcome ended_by(const struct explanation *explanation)
 
 const char *explanation_word(const struct explanation *explanation)
 {
-	return is_of_storage(explanation) ? read_words[ended_by(explanation)] : words[explanation->reason];
+	return is_of_storage(explanation) ? read_words[explanation_outcome(explanation)] : words[explanation->reason];
 }
 
 void explain_count(struct explain_counts *counts, const struct explanation *explanation)
@@ -96,12 +95,12 @@ void explain_count(struct explain_counts *counts, const struct explanation *expl
 	}
 	counts->reasons[explanation->reason]++;
 	if (is_of_storage(explanation))
-		counts->reads[ended_by(explanation)]++;
+		counts->reads[explanation_outcome(explanation)]++;
 }
 
 static const struct saying *saying_of(const struct explanation *explanation)
 {
-	return is_of_storage(explanation) ? &read_sayings[ended_by(explanation)] :
+	return is_of_storage(explanation) ? &read_sayings[explanation_outcome(explanation)] :
 					    &reason_sayings[explanation->reason];
 }
 

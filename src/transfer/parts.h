@@ -29,6 +29,7 @@ struct ticket {
 	struct tail        *tails;
 	uint32_t            tail_count;
 	struct query_key   *asked;    /* the keys of the QUERY, as the plan has them */
+	struct op_mask      was_put;  /* of them, those in the history when they were asked for */
 	uint32_t            wanted_tokens; /* the longest planned boundary, then that of the GET */
 	uint32_t            wanted_end;    /* of asked: what the longest boundary misses */
 	uint32_t            watch;    /* watched name; SLOT_NONE */

@@ -184,11 +184,15 @@ static void name_keys(struct transfer *transfer, struct ticket *ticket)
 	const struct query *const query = &transfer->query;
 	uint32_t                  i;
 
+	/* What is put while the store is asked may be missing in the answer, and is not lost. */
+	ticket->was_put = (struct op_mask){ 0 };
 	for (i = 0; i < query->key_count; i++) {
 		const struct query_key *const key = &query->keys[i];
 		const uint32_t                g = query_key_group(query, key);
 
 		ticket->asked[i] = *key;
+		if (history_has(transfer, ticket->ask.space, asked_hash(ticket, key), key->column))
+			bits_set(ticket->was_put.words, i);
 		ticket->keys[i] = row_key(transfer, ticket->ask.space, asked_hash(ticket, key), g,
 					  key->column - transfer->groups->group[g].first_column);
 	}

@@ -65,9 +65,8 @@ static enum read_outcome missing(const struct transfer *transfer, struct ticket 
 		return outcome;
 	if (!first)
 		return READ_LOST;
-	return history_has(transfer, ticket->ask.space, asked_hash(ticket, first), first->column)
-		       ? READ_EVICTED
-		       : READ_NEVER_STORED;
+	return bits_test(ticket->was_put.words, (size_t)(first - ticket->asked)) ? READ_EVICTED
+									       : READ_NEVER_STORED;
 }
 
 /* --- the reservation -------------------------------------------------------------------------- */

@@ -121,11 +121,14 @@ void soak_open(struct soak *soak, bool fresh)
 		printf("soak: goes on behind %" PRIu64 " seeds\n", soak->done);
 	}
 	fflush(stdout);
+	/* What an earlier run has done is not this one's. */
+	if (soak->done == 0)
+		save(soak);
 }
 
 /* --- progress --------------------------------------------------------------------------------- */
 
-#define KEEP_EVERY 50u
+#define KEEP_EVERY 10u
 
 static void tell(const struct soak *soak, uint64_t count, bool last)
 {

@@ -167,6 +167,24 @@ static void a_clear_forgets_negatives_and_history(void **state)
 	assert_int_equal(hoist_wake(&hoist).shortfall.position, 1);
 }
 
+static void what_is_put_while_the_store_is_asked_is_no_loss(void **state)
+{
+	struct lease lease;
+	struct fact  fact;
+	struct op    op;
+
+	(void)state;
+	hoist_unstore(&hoist, 0, HOIST_FULL, 0, 1);
+	lease = hoist_ask(&hoist, 0, 16);
+	op = hoist_last_op(&hoist);
+	fact = hoist_answer(&hoist, &op);
+	publish_and_put(HOIST_FULL, 0);
+	hoist_pin_all(&hoist, HOIST_FULL);
+	hoist_unpin_all(&hoist);
+	hoist_tick_of(&hoist, fact);
+	hoist_expect_wake(&hoist, lease, READ_NEVER_STORED);
+}
+
 static void what_was_put_from_here_and_is_gone_was_evicted(void **state)
 {
 	struct lease lease;
@@ -221,6 +239,7 @@ int main(void)
 		TEST(a_detached_get_is_evidence_too),
 		TEST(A3_16_the_oldest_negative_goes_for_a_new_one),
 		TEST(a_clear_forgets_negatives_and_history),
+		TEST(what_is_put_while_the_store_is_asked_is_no_loss),
 		TEST(what_was_put_from_here_and_is_gone_was_evicted),
 		TEST(a_deadline_blames_no_block),
 	};
