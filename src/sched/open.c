@@ -50,6 +50,12 @@ static int check_host(const struct sched_options *options, struct kvs_error *err
 		return err_set(err, KVS_E_INVALID, "snapshot_max: %u; images need host_parents",
 			       options->snapshot_max);
 	}
+	/* Its hit is loaded and then its image: with one ticket it would never come back. */
+	if (options->snapshot_max > 0 && options->load_ticket_max < 2) {
+		return err_set(err, KVS_E_INVALID,
+			       "load_ticket_max: %u; images need 2, the other for the hit before",
+			       options->load_ticket_max);
+	}
 	if (options->with_store && options->host_parents == 0)
 		return err_set(err, KVS_E_INVALID, "with_store: storage needs host_parents");
 	if (options->with_store && (!options->part || !options->hostmap))

@@ -101,6 +101,26 @@ static void with_a_Host_it_comes_back_where_it_stood(void **state)
 	srig_close(&rig);
 }
 
+/* One load brings the hit, another the image: with a single one nobody who has an image would come back. */
+static void images_need_two_loads(void **state)
+{
+	struct sched_options options = with_host(small(full_state, 2, 12));
+	struct kvs_error     err = { 0 };
+	struct sched        *sched;
+
+	(void)state;
+	options.load_ticket_max = 1;
+	assert_int_equal(sched_open(&options, &sched, &err), KVS_E_INVALID);
+	assert_string_equal(err.message, "load_ticket_max: 1; images need 2, the other for the hit before");
+	options.snapshot_max = 0;
+	assert_int_equal(sched_open(&options, &sched, &err), 0);
+	sched_close(sched);
+	options.snapshot_max = 4;
+	options.load_ticket_max = 2;
+	assert_int_equal(sched_open(&options, &sched, &err), 0);
+	sched_close(sched);
+}
+
 static void an_abort_of_one_that_was_retracted_gives_its_image_back(void **state)
 {
 	struct sched_options options = with_host(small(full_state, 2, 12));
@@ -162,6 +182,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_a_Host_one_begins_anew_when_the_others_are_done),
 		cmocka_unit_test(with_a_Host_it_comes_back_where_it_stood),
+		cmocka_unit_test(images_need_two_loads),
 		cmocka_unit_test(an_abort_of_one_that_was_retracted_gives_its_image_back),
 		cmocka_unit_test(a_forward_under_way_is_waited_for),
 		cmocka_unit_test(a_blocked_chunk_lets_nobody_begin),
