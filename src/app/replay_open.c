@@ -57,6 +57,12 @@ static uint64_t blocks_of(const struct replay *replay, uint64_t parents)
 	return blocks;
 }
 
+static int no_page(const struct replay_settings *set, struct kvs_error *err)
+{
+	return err_set(err, KVS_E_INVALID,
+		       "device_blocks: %" PRIu64 " do not hold a page of 512 tokens", set->device_blocks);
+}
+
 static int open_shape(struct replay *replay, struct kvs_error *err)
 {
 	const struct replay_settings *const set = replay->set;
@@ -69,10 +75,7 @@ static int open_shape(struct replay *replay, struct kvs_error *err)
 		return rc;
 	replay->page_max =
 		least(replay_shape_pages(&replay->shape, set->device_blocks), PAGE_MAX);
-	if (replay->page_max > 0)
-		return 0;
-	return err_set(err, KVS_E_INVALID,
-		       "device_blocks: %" PRIu64 " do not hold a page of 512 tokens", set->device_blocks);
+	return replay->page_max > 0 ? 0 : no_page(set, err);
 }
 
 static int open_source(struct replay *replay, struct kvs_error *err)
@@ -237,13 +240,17 @@ static int open_sched(struct replay *replay, struct kvs_error *err)
 		.part = &replay->host,
 		.hostmap = &replay->hostmap,
 	};
-	const int rc = limit_transfer(replay, &options.transfer, err);
+	int rc = limit_transfer(replay, &options.transfer, err);
 
 	if (rc < 0)
 		return rc;
 	/* Blocks of two shapes are two layouts: in one store they must not meet. */
 	key_namespace(replay_shape_text(&replay->shape, text), &options.space);
-	return sched_open(&options, &replay->sched, err);
+	rc = sched_open(&options, &replay->sched, err);
+	/* Each group may have room for itself, and all together none for any prompt. */
+	if (rc == 0 && sched_request_limit(replay->sched) == 0)
+		rc = no_page(set, err);
+	return rc;
 }
 
 static int open_buffers(struct replay *replay, struct kvs_error *err)

@@ -71,6 +71,13 @@ def more_memory_than_the_machine_has_is_refused_before_the_store_is_touched():
 
 
 @suite.test
+def a_device_without_room_for_all_groups_of_a_page_is_refused():
+    for groups, blocks in [("full,state", 1), ("window:1,state", 1), ("full,full,full", 2)]:
+        refuses(2, f"device_blocks: {blocks} do not hold a page of 512 tokens",
+                "--groups", groups, "--device-blocks", blocks, "--store", strata("new"))
+
+
+@suite.test
 def stores_that_cannot_be_are_refused():
     for spec, pattern in [
             ("", '--store: "" is not text; use a string that is not empty'),
