@@ -14,7 +14,7 @@
 /* A sleep is a hint's backup, never a wait for it. */
 #define IDLE_NS UINT64_C(100000000)
 
-/* A store that has not said a word for so long, with nothing else left to do, is given up. */
+/* A store that has not said a word for so long, with nothing else to do, is given up. */
 #define PATIENCE_NS UINT64_C(5000000000)
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -90,8 +90,8 @@ static bool has_pace(const struct replay *replay)
 }
 
 /*
- * With a clock, what a real engine would drop is dropped; in quarantine, too, because there no put will
- * ever make room.
+ * With a clock, what a real engine would drop is dropped; in quarantine and with a store that was given up,
+ * too, because there no put will ever make room.
  */
 static bool has_room(const struct replay *replay, uint64_t now_ns)
 {
@@ -99,7 +99,7 @@ static bool has_room(const struct replay *replay, uint64_t now_ns)
 		return false;
 	if (replay->set->speed > 0)
 		return arrival_ns(replay) <= now_ns;
-	return replay_quarantined(replay) || has_pace(replay);
+	return replay_quarantined(replay) || replay->given_up || has_pace(replay);
 }
 
 static void explain_too_long(struct replay *replay, uint32_t limit)
@@ -187,6 +187,13 @@ static bool in_vain(const struct replay *replay)
 	       os_now_ns() - replay->busy_ns > PATIENCE_NS;
 }
 
+/* The same in the middle of a run: the next request waits for calls that do not come back. */
+static bool is_silent(const struct replay *replay, uint64_t now_ns)
+{
+	return replay->live == 0 && replay->idle && now_ns - replay->busy_ns > PATIENCE_NS &&
+	       sched_load(replay->sched).transfer.waiting > 0;
+}
+
 /* No more requests, and no puts that only wait: what is under way ends. */
 static void stop(struct replay *replay)
 {
@@ -209,6 +216,7 @@ static int round_once(struct replay *replay, struct kvs_error *err)
 		stop(replay);
 	if (busy)
 		replay->busy_ns = now_ns;
+	replay->given_up |= is_silent(replay, now_ns);
 	if (!busy && !at_rest(replay))
 		rest(replay, now_ns);
 	return rc;

@@ -86,6 +86,7 @@ struct replay {
 	bool                          starved;     /* the source is a pipe with nothing in it yet */
 	bool                          ended;       /* the source has no more, or the run shall stop */
 	bool                          idle;        /* the last round did nothing */
+	bool                          given_up;    /* the store is: what it still has will not come back */
 	uint64_t                      start_ns;
 	uint64_t                      busy_ns;     /* the last round that did something */
 };

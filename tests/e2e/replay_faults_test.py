@@ -15,14 +15,14 @@ import tap  # noqa: E402
 suite = tap.Suite()
 
 REQUESTS = 200
-SMALL = ("--limit", REQUESTS, "--block-bytes", "4KiB", "--device-blocks", 64, "--host-blocks", 64, "--json")
+SMALL = ("--limit", REQUESTS, "--block-bytes", "4KiB", "--device-blocks", 64, "--json")
 
 
-def replay(*faults):
+def replay(*faults, host_blocks=64):
     """The finished process of a small replay on a store with these faults, and its report."""
     plan = folder / "plan.json"
     plan.write_text(json.dumps({"inner": "mem:64MiB", "seed": 1, "faults": faults}))
-    done = command.run("replay", "--store", f"fault:{plan}", *SMALL)
+    done = command.run("replay", "--store", f"fault:{plan}", *SMALL, "--host-blocks", host_blocks)
     return done, json.loads(done.stdout)
 
 
@@ -39,6 +39,17 @@ def A1_4_a_late_write_ends_storage_work_and_the_report_comes_before_the_bad_news
               "kvstrata replay: store: bytes of an operation are quarantined; a restart is required\n")
     serves_everything(report)
     assert report["fallbacks"]["quarantine"] > 0, report["fallbacks"]
+
+
+@suite.test
+def a_put_that_never_comes_back_holds_up_no_requests():
+    """It holds as much of a small Host as puts may have under way before the next request is let in."""
+    done, report = replay({"kind": "lost", "op": "put", "after": 3, "count": 1}, host_blocks=9)
+    tap.equal(done.returncode, command.FAILED)
+    tap.equal(done.stderr,
+              "kvstrata replay: store: bytes of an operation are quarantined; a restart is required\n")
+    serves_everything(report)
+    tap.equal(report["interrupted"], False)
 
 
 @suite.test
