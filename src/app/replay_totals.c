@@ -51,7 +51,7 @@ static void add_reason(struct replay_totals *totals, const struct explanation *e
 	if (explanation->reason == MISS_NONE)
 		totals->full_hits++;
 	else if (explanation->reason == MISS_STORAGE)
-		totals->reads[explanation_outcome(explanation)]++;
+		totals->reads[explanation_read(explanation)]++;
 	else
 		totals->reasons[explanation->reason]++;
 }

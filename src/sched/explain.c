@@ -74,7 +74,8 @@ static bool is_of_storage(const struct explanation *explanation)
 	return explanation->reason == MISS_STORAGE;
 }
 
-enum read_outcome explanation_outcome(const struct explanation *explanation)
+/* A read that brought something ends where its shortfall says; any other where it ended itself. */
+enum read_outcome explanation_read(const struct explanation *explanation)
 {
 	if (explanation->read == READ_READY || explanation->read == READ_LOCAL)
 		return explanation->shortfall.cause;
@@ -83,7 +84,8 @@ enum read_outcome explanation_outcome(const struct explanation *explanation)
 
 const char *explanation_word(const struct explanation *explanation)
 {
-	return is_of_storage(explanation) ? read_words[explanation_outcome(explanation)] : words[explanation->reason];
+	return is_of_storage(explanation) ? read_words[explanation_read(explanation)]
+					  : words[explanation->reason];
 }
 
 void explain_count(struct explain_counts *counts, const struct explanation *explanation)
@@ -95,12 +97,12 @@ void explain_count(struct explain_counts *counts, const struct explanation *expl
 	}
 	counts->reasons[explanation->reason]++;
 	if (is_of_storage(explanation))
-		counts->reads[explanation_outcome(explanation)]++;
+		counts->reads[explanation_read(explanation)]++;
 }
 
 static const struct saying *saying_of(const struct explanation *explanation)
 {
-	return is_of_storage(explanation) ? &read_sayings[explanation_outcome(explanation)] :
+	return is_of_storage(explanation) ? &read_sayings[explanation_read(explanation)] :
 					    &reason_sayings[explanation->reason];
 }
 

@@ -59,11 +59,8 @@ struct explain_counts {
 void explain_count(struct explain_counts *counts, const struct explanation *explanation);
 
 const char *miss_reason_name(enum miss_reason reason);
-/*
- * Of MISS_STORAGE: which outcome ended the hit.  A read that brought something ends where its shortfall says,
- * any other where it ended itself.
- */
-enum read_outcome explanation_outcome(const struct explanation *explanation);
+/* Of MISS_STORAGE: the end of the read that it counts under in `reads`. */
+enum read_outcome explanation_read(const struct explanation *explanation);
 /* The one word that reports count by: that of the reason, or of the read's outcome. */
 const char *explanation_word(const struct explanation *explanation);
 /*

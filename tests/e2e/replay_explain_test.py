@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Why `kvstrata replay` hit what it hit: the reasons add up, each request can be asked, knobs are checked."""
 
+import collections
 import json
 import pathlib
 import re
@@ -46,6 +47,22 @@ def what_a_small_store_evicted_is_told_from_what_it_never_had():
     figures = replays.report(*SMALL, "--store", "mem:1MiB", "--deadline", "none")
     assert figures["misses"]["evicted"] > 0, figures["misses"]
     tap.equal(replays.report(*SMALL, "--store", "mem:64MiB", "--deadline", "none")["misses"]["evicted"], 0)
+
+
+@suite.test
+def X4_a_request_counts_under_the_word_of_its_sentence():
+    """Also where its read brought a part: what ended that is the reason."""
+    small = ["--limit", 25, "--seed", 1100, "--block-bytes", "4KiB", "--device-blocks", 16, "--host-blocks", 3,
+             "--concurrency", 1, "--deadline", "none", "--host-credits", 100, "--store", "mem:16MiB"]
+    figures = replays.report(*small)
+    assert figures["origin"]["store"]["blocks"] > 0, figures["origin"]
+    words = collections.Counter()
+    for number in range(25):
+        sentence = replays.report(*small, "--explain", number)["explained"]["sentence"]
+        ended = re.search(r"ended by (\w+):", sentence)
+        words["too_long" if "hit none of" in sentence else ended[1] if ended else "full"] += 1
+    tap.equal(words.pop("full", 0), figures["full_hits"])
+    tap.equal(dict(words), {reason: count for reason, count in figures["misses"].items() if count})
 
 
 @suite.test
