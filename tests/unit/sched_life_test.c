@@ -299,7 +299,7 @@ static void a_frozen_round_plans_no_row(void **state)
 	srig_close(&rig);
 }
 
-static void an_abort_ends_every_state_and_gives_all_back(void **state)
+static void A2_7_an_abort_ends_every_state_and_gives_all_back(void **state)
 {
 	struct sched_options options = srig_options();
 	uint32_t             rounds;
@@ -376,7 +376,7 @@ int main(void)
 		cmocka_unit_test(a_host_hit_is_loaded_and_fenced),
 		cmocka_unit_test(a_block_that_takes_the_place_of_an_own_one_is_fenced),
 		cmocka_unit_test(a_frozen_round_plans_no_row),
-		cmocka_unit_test(an_abort_ends_every_state_and_gives_all_back),
+		cmocka_unit_test(A2_7_an_abort_ends_every_state_and_gives_all_back),
 		cmocka_unit_test(a_call_of_submit_is_all_or_nothing),
 		cmocka_unit_test(an_event_must_fit_the_state),
 	};

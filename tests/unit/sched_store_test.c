@@ -58,7 +58,7 @@ static void what_the_store_has_is_read_once_and_restored(void **state)
 	srig_close(&rig);
 }
 
-static void a_miss_goes_on_at_once_and_is_not_asked_again(void **state)
+static void A2_2_a_miss_goes_on_at_once_and_is_not_asked_again(void **state)
 {
 	const struct sched_options options = srig_store_options();
 	struct explanation         why;
@@ -140,7 +140,7 @@ static void A2_4_an_abort_drops_the_lease_wherever_it_comes(void **state)
 	}
 }
 
-static void a_hold_that_ran_out_does_not_stop_the_request(void **state)
+static void A2_5_a_hold_that_ran_out_does_not_stop_the_request(void **state)
 {
 	const struct sched_options options = srig_store_options();
 	uint32_t                   i;
@@ -194,7 +194,8 @@ static void an_intent_lets_requests_pass_the_store(void **state)
 	srig_close(&rig);
 }
 
-static void others_compute_while_one_waits(void **state)
+/* A2_1: it holds no block of Device, and nobody counts it among those that want one. */
+static void A2_1_others_compute_while_one_waits(void **state)
 {
 	const struct sched_options options = srig_store_options();
 
@@ -203,11 +204,67 @@ static void others_compute_while_one_waits(void **state)
 	rig.store_held = true;
 	srig_submit(&rig, "a", tokens, 14, 1);
 	srig_next(&rig);
+	assert_int_equal(sched_load(rig.sched).prefetching, 1);
+	assert_int_equal(sched_available(rig.sched), 31);
 	/* Too short to be worth a question. */
 	srig_submit_new(&rig, "b", 1, 7);
 	srig_next(&rig);
 	assert_non_null(srig_row(&rig, "b"));
 	assert_int_equal(sched_load(rig.sched).waiting, 0);
+	srig_close(&rig);
+}
+
+/* A1_5: of what a plan asks for, ops go in its order, and copies are known by their tickets alone. */
+static void A1_5_the_store_answers_before_a_copy_of_the_plan_before_has_run(void **state)
+{
+	const struct sched_options options = srig_store_options();
+
+	(void)state;
+	open_with_stored(&options, 12);
+	rig.held = true;
+	srig_submit(&rig, "a", tokens, 14, 1);
+	srig_next(&rig);
+	srig_next(&rig);
+	srig_submit_new(&rig, "b", 13, 3);
+	srig_submit_new(&rig, "c", 7, 4);
+	srig_next(&rig);
+	assert_int_equal(rig.plan->copy_count, 1);
+	assert_int_equal(rig.plan->copies[0], srig_row(&rig, "a")->fence);
+	assert_int_equal(rig.plan->op_count, 2);
+	assert_true(rig.plan->ops[0].op_id < rig.plan->ops[1].op_id);
+	assert_true(rig.plan->ops[0].key_count > rig.plan->ops[1].key_count);
+	srig_next(&rig);
+	assert_int_equal(sched_load(rig.sched).prefetching, 0);
+	assert_int_equal(sched_load(rig.sched).loading, 1);
+	srig_close(&rig);
+}
+
+/* A1_6: what has ended enters in the next round, be it frozen, be there nothing to plan. */
+static void A1_6_completions_enter_in_frozen_and_idle_rounds_too(void **state)
+{
+	const struct sched_options options = srig_store_options();
+
+	(void)state;
+	open_with_stored(&options, 12);
+	rig.store_held = true;
+	srig_submit_new(&rig, "a", 9, 3);
+	srig_next(&rig);
+	assert_int_equal(sched_load(rig.sched).transfer.tickets, 1);
+	rig.tick.permits = (struct agree_permits){ false, false };
+	srig_let_store(&rig);
+	srig_next(&rig);
+	assert_int_equal(sched_load(rig.sched).transfer.tickets, 0);
+	assert_int_equal(rig.plan->op_count + rig.plan->forward.row_count, 0);
+	rig.tick.permits = (struct agree_permits){ true, true };
+	rig.held = true;
+	srig_step(&rig);
+	srig_finish(&rig, "a");
+	srig_next(&rig);
+	assert_int_equal(sched_load(rig.sched).saving, 1);
+	srig_let_copies(&rig);
+	srig_next(&rig);
+	assert_int_equal(sched_load(rig.sched).saving, 0);
+	assert_int_equal(rig.plan->forward.row_count, 0);
 	srig_close(&rig);
 }
 
@@ -282,14 +339,16 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_the_store_has_is_read_once_and_restored),
-		cmocka_unit_test(a_miss_goes_on_at_once_and_is_not_asked_again),
+		cmocka_unit_test(A2_2_a_miss_goes_on_at_once_and_is_not_asked_again),
 		cmocka_unit_test(X4_a_read_that_ends_early_says_why),
 		cmocka_unit_test(a_deadline_ends_the_wait),
 		cmocka_unit_test(A2_4_an_abort_drops_the_lease_wherever_it_comes),
-		cmocka_unit_test(a_hold_that_ran_out_does_not_stop_the_request),
+		cmocka_unit_test(A2_5_a_hold_that_ran_out_does_not_stop_the_request),
 		cmocka_unit_test(without_the_permit_the_one_time_is_not_used_up),
 		cmocka_unit_test(an_intent_lets_requests_pass_the_store),
-		cmocka_unit_test(others_compute_while_one_waits),
+		cmocka_unit_test(A2_1_others_compute_while_one_waits),
+		cmocka_unit_test(A1_5_the_store_answers_before_a_copy_of_the_plan_before_has_run),
+		cmocka_unit_test(A1_6_completions_enter_in_frozen_and_idle_rounds_too),
 		cmocka_unit_test(ten_thousand_that_wait_cost_a_round_nothing),
 		cmocka_unit_test(a_scheduler_can_be_closed_over_all_that_is_under_way),
 	};
