@@ -32,7 +32,7 @@ def main(sim, *mutants):
     suite.add("the simulator itself passes the smoke seeds",
               lambda: simulator.passes(sim, "--seeds", simulator.SMOKE_SEEDS))
     for mutant in mutants:
-        suite.add(f"{pathlib.Path(mutant).name} is caught, and its seed repeats the report",
+        suite.add(f"X7 {pathlib.Path(mutant).name} is caught, and its seed repeats the report",
                   functools.partial(is_caught, mutant, kills))
     suite.run(notes=kills)
 

@@ -34,7 +34,7 @@ def seed_comes_first_and_last(sim):
     tap.contains(output[-1], "seed 0x1f3a: history ")
 
 
-def trace_is_the_same_history(sim):
+def X7_a_trace_is_the_same_history(sim):
     plain = simulator.passes(sim, "--seed", 7).splitlines()
     traced = simulator.passes(sim, "--seed", 7, "--trace").splitlines()
     tap.equal(traced[-1], plain[-1])
@@ -81,7 +81,7 @@ def main(sim, seeds):
     suite = tap.Suite()
     covered = collections.Counter()
     for first in range(1, simulator.SMOKE_SEEDS, GROUP):
-        suite.add(f"seeds {first} to {first + GROUP - 1}, twice",
+        suite.add(f"X7 seeds {first} to {first + GROUP - 1}, twice",
                   functools.partial(group_passes, sim, covered, first))
     suite.add("the seeds reach everything that is counted",
               functools.partial(everything_was_reached, covered))
@@ -89,7 +89,7 @@ def main(sim, seeds):
         if not line.startswith("#"):
             seed, found = line.split(" ", 1)
             suite.add(f"seed {seed} ({found})", functools.partial(old_seed_passes, sim, seed))
-    for check in (seed_comes_first_and_last, trace_is_the_same_history, seeds_differ,
+    for check in (seed_comes_first_and_last, X7_a_trace_is_the_same_history, seeds_differ,
                   bad_arguments_are_refused, soak_goes_on_where_it_stopped):
         suite.add(check.__name__.replace("_", " "), functools.partial(check, sim))
     suite.run()
