@@ -7,7 +7,7 @@
  *
  *   now          the leader's clock (rank 0), never less than the tick before
  *   pressure     the greatest of each observation
- *   permissions  what the control state says, which all owners hold alike
+ *   permits      what the control state says, which all owners hold alike
  *   facts        those of ops of which the last owner has reported now.  Per key ok is what all say,
  *                an object fault what any owner says that read the row; retired is what all say;
  *                the reason is that of the lowest rank that gives one.  Bytes moved stay with the

@@ -11,7 +11,7 @@
 #define APP_REPLAY_TOTALS_H
 
 #include "metrics/metrics.h"
-#include "sched/explain.h"
+#include "sched/sched.h"
 
 enum replay_origin { ORIGIN_DEVICE, ORIGIN_HOST, ORIGIN_STORE, ORIGIN_RECOMPUTED, ORIGIN_COUNT };
 

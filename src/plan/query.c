@@ -302,18 +302,6 @@ enum query_bypass query_plan(struct query *query, const struct query_ask *ask)
 	return query->bypass;
 }
 
-void query_key_name(const struct query *query, const struct query_ask *ask, uint32_t key,
-		    struct kvs_key *ret_key)
-{
-	const struct query_key *const k = &query->keys[key];
-	const uint32_t                group = query->groups.column_group[k->column];
-
-	KVS_ASSERT_CMP(key, <, query->key_count);
-	key_make(ask->space,
-		 k->tail == TAIL_NONE ? &ask->hashes[k->page] : &ask->tails[k->tail].hash, group, 0,
-		 k->column - query->groups.group[group].first_column, ret_key);
-}
-
 /* --- audit ------------------------------------------------------------------------------------ */
 
 static void audit_key(const struct query *query, const struct query_ask *ask, uint32_t i)

@@ -139,10 +139,6 @@ uint32_t query_reach(const struct query_limits *limits, uint32_t local_tokens,
  */
 enum query_bypass query_plan(struct query *query, const struct query_ask *ask);
 
-/* The name under which stores know a key of the plan. */
-void query_key_name(const struct query *query, const struct query_ask *ask, uint32_t key,
-		    struct kvs_key *ret_key);
-
 /*
  * O(keys + boundaries): the last plan, of this ask and with nothing changed since, is within its
  * budget, in order, and has only missing keys, each once.

@@ -8,7 +8,7 @@
  * end.  Slots are never moved together.
  *
  * Limits   row_max rows; tables of slot_max slots a line; nothing allocates after open.
- * Threads  The scheduler's thread only.
+ * Threads  The cache thread only.
  */
 #ifndef SCHED_BATCH_H
 #define SCHED_BATCH_H
@@ -25,8 +25,6 @@ enum batch_kind {
 	BATCH_REMOTE, /* the blocks of a prompt that a peer computes */
 	BATCH_DECODE
 };
-
-#define BATCH_NO_TOKEN (-1)
 
 struct batch_row {
 	const char      *id;

@@ -32,7 +32,7 @@ static const struct saying reason_sayings[MISS_REASON_COUNT] = {
 	[MISS_ROLE] = { "is not on Device, and a decode rank asks no store",
 			"Device holds no more, and a decode rank asks no store" },
 	[MISS_HOLD_EXPIRED] = { NULL, "what was read was held no longer when it was admitted" },
-	[MISS_LOST] = { "was evicted before it was admitted",
+	[MISS_DISPLACED] = { "was evicted before it was admitted",
 			"what was there was evicted before it was admitted" },
 };
 

@@ -27,7 +27,7 @@
 	X(MISS_NO_CACHE, "no_cache")   /* the prefix cache is switched off */ \
 	X(MISS_ROLE, "role")           /* a DECODE rank asks no store */ \
 	X(MISS_HOLD_EXPIRED, "hold_expired") /* it was read, and its hold ran out before its admission */ \
-	X(MISS_LOST, "displaced")      /* it was there or was read, and was evicted before its admission */
+	X(MISS_DISPLACED, "displaced")      /* it was there or was read, and was evicted before its admission */
 
 enum miss_reason {
 #define MISS_REASON(name, text) name,
@@ -69,17 +69,5 @@ const char *explanation_word(const struct explanation *explanation);
  */
 char *explanation_print(const struct explanation *explanation, const struct groups *groups, char *buffer,
 			size_t buffer_bytes);
-
-/* What became of a request. */
-enum sched_end { SCHED_FINISHED, SCHED_ABORTED, SCHED_FAILED };
-
-struct sched_result {
-	char               id[64]; /* SCHED_ID_BYTES */
-	enum sched_end     end;
-	uint32_t           token_count; /* prompt and output */
-	uint32_t           retractions;
-	bool               admitted;    /* ever: the explanation is that of its first admission */
-	struct explanation explanation;
-};
 
 #endif

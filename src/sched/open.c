@@ -192,8 +192,7 @@ static int open_plan(struct sched *sched, struct kvs_error *err)
 	sched->copies = calloc((size_t)mover->save_ticket_max + mover->load_ticket_max,
 			       sizeof(*sched->copies));
 	sched->saved = calloc(mover->save_row_max, sizeof(*sched->saved));
-	sched->saved_kinds = calloc(mover->save_row_max, sizeof(*sched->saved_kinds));
-	if (!sched->copies || !sched->saved || !sched->saved_kinds ||
+	if (!sched->copies || !sched->saved ||
 	    batcher_open(&sched->batcher, groups->count, sched->options.batch_max, sched->slot_max,
 			 blocks) < 0)
 		return no_memory(err, "plans");
@@ -292,7 +291,6 @@ static void free_tables(struct sched *sched)
 	batcher_close(&sched->batcher);
 	for (g = 0; g < GROUPS_MAX; g++)
 		free(sched->table_slots[g]);
-	free(sched->saved_kinds);
 	free(sched->saved);
 	free(sched->copies);
 	ring_close(&sched->places);
@@ -328,7 +326,6 @@ size_t sched_bytes(const struct sched *sched)
 				     sizeof(*sched->unprepared_links) + sizeof(*sched->heap) +
 				     sizeof(*sched->ended) + sched->page_max * sizeof(*sched->hashes) +
 				     options->request_tokens_max * sizeof(*sched->tokens);
-	const size_t row_bytes = sizeof(*sched->saved) + sizeof(*sched->saved_kinds);
 	size_t       place_bytes = options->group_count * sizeof(*sched->tables) + sizeof(uint32_t);
 	uint32_t     g;
 
@@ -338,6 +335,6 @@ size_t sched_bytes(const struct sched *sched)
 	       mover_bytes(&sched->mover) + snapshots_bytes(&sched->snapshots) +
 	       storage_bytes(sched) +
 	       options->request_max * request_bytes + options->batch_max * place_bytes +
-	       sched->mover.save_row_max * row_bytes + slots_bytes(&sched->slots) +
+	       sched->mover.save_row_max * sizeof(*sched->saved) + slots_bytes(&sched->slots) +
 	       map_bytes(&sched->ids) + batcher_bytes(&sched->batcher);
 }

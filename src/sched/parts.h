@@ -43,7 +43,6 @@ struct sched {
 	bool                 streaming;   /* what Device gains is saved at once */
 	bool                 delivered;   /* the outputs were in a plan */
 	struct candidate    *saved;       /* names of the ticket at hand */
-	enum cell_kind      *saved_kinds;
 	uint32_t             request_limit;
 	uint64_t             now_ns;
 
@@ -164,7 +163,7 @@ void storage_outputs(struct sched *sched);
 void storage_forget(struct sched *sched, struct request *request);
 void storage_drop_lease(struct sched *sched, struct request *request);
 void storage_published(struct sched *sched, const struct cell_name *name);
-void storage_offer(struct sched *sched, const struct cell_name *name, enum cell_kind kind);
+void storage_offer(struct sched *sched, const struct cell_name *name);
 bool storage_fetched(const struct sched *sched, const struct request *request, uint32_t group,
 		     uint32_t block);
 /* The blocks that its read brought are still held for it. */

@@ -49,10 +49,8 @@ static uint32_t list_names(struct sched *sched, const struct mover_ticket *ticke
 
 	if (!sched->transfer || !ticket || ticket->kind != TICKET_SAVE)
 		return 0;
-	MOVER_ROWS(&sched->mover, ticket, row) {
-		sched->saved[count] = sched->mover.rows[row].name;
-		sched->saved_kinds[count++] = sched->mover.rows[row].kind;
-	}
+	MOVER_ROWS(&sched->mover, ticket, row)
+		sched->saved[count++] = sched->mover.rows[row].name;
 	return count;
 }
 
@@ -66,7 +64,7 @@ static void apply_copy(struct sched *sched, uint64_t id)
 		const struct cell_name name = candidate_name(&sched->saved[i]);
 
 		storage_published(sched, &name);
-		storage_offer(sched, &name, sched->saved_kinds[i]);
+		storage_offer(sched, &name);
 	}
 }
 

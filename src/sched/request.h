@@ -18,7 +18,7 @@
  * What is taken from storage before an admission is in `struct admission`; it moves along through
  * BOOTSTRAPPING, SUBMITTED and PREFETCHING.
  *
- * Threads  The scheduler's thread only.
+ * Threads  The cache thread only.
  */
 #ifndef SCHED_REQUEST_H
 #define SCHED_REQUEST_H

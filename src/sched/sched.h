@@ -22,7 +22,7 @@
  * Order     docs/design/scheduler.md: by rank of state, then by id as text.  Nothing depends on the
  *           order of a hash or on a pointer.
  * Limits    struct sched_options; a refused call changes nothing.
- * Threads   The scheduler's thread only.
+ * Threads   The cache thread only.
  */
 #ifndef SCHED_SCHED_H
 #define SCHED_SCHED_H
@@ -141,6 +141,18 @@ int sched_feed(struct sched *sched, const struct sched_event *events, uint32_t c
 	       uint32_t *ret_applied, struct kvs_error *err);
 
 /* --- plans ------------------------------------------------------------------------------------ */
+
+/* What became of a request. */
+enum sched_end { SCHED_FINISHED, SCHED_ABORTED, SCHED_FAILED };
+
+struct sched_result {
+	char               id[SCHED_ID_BYTES];
+	enum sched_end     end;
+	uint32_t           token_count; /* prompt and output */
+	uint32_t           retractions;
+	bool               admitted;    /* ever: the explanation is that of its first admission */
+	struct explanation explanation;
+};
 
 /* Good until the next sched_feed() or sched_next(). */
 struct sched_plan {

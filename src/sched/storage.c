@@ -58,10 +58,10 @@ void storage_published(struct sched *sched, const struct cell_name *name)
 		transfer_published(sched->transfer, name);
 }
 
-void storage_offer(struct sched *sched, const struct cell_name *name, enum cell_kind kind)
+void storage_offer(struct sched *sched, const struct cell_name *name)
 {
 	if (sched->transfer)
-		transfer_offer(sched->transfer, name, kind);
+		transfer_offer(sched->transfer, name);
 }
 
 const struct tails *storage_tails(const struct sched *sched)

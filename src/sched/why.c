@@ -22,13 +22,13 @@ static enum miss_reason reason_of(const struct sched *sched, const struct reques
 	if (!sched->transfer)
 		return MISS_NO_STORE;
 	if (admission->outcome == READ_COVERED)
-		return MISS_LOST;
+		return MISS_DISPLACED;
 	if (admission->outcome != READ_READY && admission->outcome != READ_LOCAL)
 		return MISS_STORAGE;
 	/* It was told of a boundary, and does not reach it. */
 	if (hit >= admission->shortfall.tokens)
 		return MISS_STORAGE;
-	return storage_is_held(sched, request) || admission->outcome == READ_LOCAL ? MISS_LOST
+	return storage_is_held(sched, request) || admission->outcome == READ_LOCAL ? MISS_DISPLACED
 										   : MISS_HOLD_EXPIRED;
 }
 

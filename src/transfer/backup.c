@@ -28,7 +28,7 @@ static void count_drops(struct transfer *transfer, enum backup_drop reason, uint
 
 void backups_drop(struct transfer *transfer, enum backup_drop reason)
 {
-	struct candidate candidate;
+	struct backup_candidate candidate;
 
 	while (ring_pop(&transfer->backups, &candidate))
 		count_drops(transfer, reason, 1);
@@ -51,13 +51,13 @@ static enum backup_drop rejection(const struct transfer *transfer)
 	return BACKUP_DROP_COUNT;
 }
 
-void transfer_offer(struct transfer *transfer, const struct cell_name *name, enum cell_kind kind)
+void transfer_offer(struct transfer *transfer, const struct cell_name *name)
 {
-	const struct candidate candidate = { *name->space, *name->hash, name->group, name->offset };
-	const enum backup_drop reason = rejection(transfer);
-	struct candidate       oldest;
+	const struct backup_candidate candidate = { *name->space, *name->hash, name->group,
+						    name->offset };
+	const enum backup_drop        reason = rejection(transfer);
+	struct backup_candidate       oldest;
 
-	KVS_ASSERT(kind != CELL_NONE);
 	if (reason != BACKUP_DROP_COUNT) {
 		count_drops(transfer, reason, 1);
 		return;
@@ -80,7 +80,7 @@ static uint32_t refs_left(const struct transfer *transfer)
 	return own < all ? own : all;
 }
 
-static void add(struct transfer *transfer, struct ticket *ticket, const struct candidate *candidate)
+static void add(struct transfer *transfer, struct ticket *ticket, const struct backup_candidate *candidate)
 {
 	const struct cell_name name = { &candidate->space, &candidate->hash, candidate->group,
 					candidate->offset };
@@ -111,7 +111,7 @@ static void collect(struct transfer *transfer, struct ticket *ticket)
 	const uint32_t   left = refs_left(transfer);
 	const uint32_t   batch = transfer->limits.put_keys_max;
 	const uint32_t   most = left < batch ? left : batch;
-	struct candidate candidate;
+	struct backup_candidate candidate;
 
 	while (ticket->source_count < most && ring_pop(&transfer->backups, &candidate))
 		add(transfer, ticket, &candidate);

@@ -218,7 +218,7 @@ static int open_all(struct transfer *transfer, struct kvs_error *err)
 	if (open_tickets(transfer) < 0 || open_watches(transfer) < 0 || open_scratch(transfer) < 0 ||
 	    roll_open(&transfer->negatives, limits->negative_max) < 0 ||
 	    roll_open(&transfer->history, limits->history_max) < 0 ||
-	    ring_open(&transfer->backups, limits->backup_max, sizeof(struct candidate)) < 0)
+	    ring_open(&transfer->backups, limits->backup_max, sizeof(struct backup_candidate)) < 0)
 		return err_set(err, -ENOMEM, "no memory for %u tickets", limits->op_credits);
 	return 0;
 }

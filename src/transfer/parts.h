@@ -45,7 +45,7 @@ struct ticket {
 };
 
 /* Owns nothing: a name, that may have been evicted when its turn comes. */
-struct candidate {
+struct backup_candidate {
 	struct kvs_namespace space;
 	struct prefix_hash   hash;
 	uint32_t             group;
@@ -100,7 +100,7 @@ struct transfer {
 
 	struct roll              negatives;
 	struct roll              history;
-	struct ring              backups; /* struct candidate */
+	struct ring              backups; /* struct backup_candidate */
 
 	struct watch            *watches;
 	struct slots             watch_slots;

@@ -161,11 +161,8 @@ bool transfer_fetched(const struct transfer *transfer, struct lease lease, uint3
  */
 void transfer_published(struct transfer *transfer, const struct cell_name *name);
 
-/*
- * A cell was published on Host from the Device: offer it to the store when its turn comes.  Its kind is no
- * CELL_NONE, and makes no difference yet.
- */
-void transfer_offer(struct transfer *transfer, const struct cell_name *name, enum cell_kind kind);
+/* A cell was published on Host from the Device: offer it to the store when its turn comes. */
+void transfer_offer(struct transfer *transfer, const struct cell_name *name);
 
 /* Remember a tail that was published, so that prompts that run through it can find it. */
 void transfer_record_tail(struct transfer *transfer, const struct kvs_namespace *space,

@@ -299,7 +299,7 @@ void hoist_offer(struct hoist *hoist, uint32_t prompt, uint32_t group, uint32_t 
 {
 	const struct cell_name name = hoist_name(hoist, prompt, group, page);
 
-	transfer_offer(hoist->transfer, &name, CELL_CHUNK);
+	transfer_offer(hoist->transfer, &name);
 }
 
 void hoist_fact(struct hoist *hoist, const struct fact *fact)

@@ -94,11 +94,6 @@ void inn_close(struct inn *inn)
 
 /* --- looking ---------------------------------------------------------------------------------- */
 
-uint32_t inn_pages(uint64_t bytes)
-{
-	return (uint32_t)((bytes + INN_PAGE - 1) / INN_PAGE) + 1;
-}
-
 struct host_usage inn_usage(struct inn *inn)
 {
 	struct host_usage usage;

@@ -45,9 +45,6 @@ void inn_open(struct inn *inn);
 /* Closes both clients, asserts that nothing is held, audits. */
 void inn_close(struct inn *inn);
 
-/* Pages of the place of an object of so many bytes. */
-uint32_t inn_pages(uint64_t bytes);
-
 struct host_usage inn_usage(struct inn *inn);
 
 /* One key each. */

@@ -140,8 +140,6 @@ uint32_t srig_copy_rows(const struct srig *rig, bool loads);
 
 /* All ops that wait are answered in the next tick. */
 void     srig_let_store(struct srig *rig);
-/* Objects that the store has are gone. */
-void     srig_empty_store(struct srig *rig);
 
 /* The result of a request that ended in the last plan; NULL. */
 const struct sched_result *srig_ended(const struct srig *rig, const char *id);

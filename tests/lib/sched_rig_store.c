@@ -88,11 +88,6 @@ void srig_let_store(struct srig *rig)
 	rig->op_count = 0;
 }
 
-void srig_empty_store(struct srig *rig)
-{
-	rig->object_count = 0;
-}
-
 static void take_op(struct srig *rig, const struct op *op)
 {
 	uint32_t i;

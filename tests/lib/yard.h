@@ -93,11 +93,6 @@ struct yard *yard_open(const struct yard_spec *spec, struct yard_counts *counts)
 /* All requests must be gone: settles, clears, and asserts that every block came back. */
 void         yard_close(struct yard *yard);
 
-static inline const struct groups *yard_groups(const struct yard *yard)
-{
-	return cache_groups(yard->cache);
-}
-
 /* Submit a load ticket's rows behind the zeros of an admission's fresh blocks; 0 and NULL: none of them. */
 void yard_load(struct yard *yard, uint64_t id, const struct cache_admitted *admitted);
 /* Submit a save or a stash; 0 is none. */

@@ -27,7 +27,6 @@
 #define DEVICE_PARENTS 80u
 #define HOST_PARENTS   24u
 #define PACKING_MAX 4u
-#define HOST_BLOCKS (HOST_PARENTS * PACKING_MAX)
 
 struct shape {
 	uint32_t           ranks;

@@ -88,7 +88,6 @@ void copies_submit(struct sim *sim, uint32_t rank, uint64_t ticket);
 
 /* Some worker of the class should look for a job. */
 void workers_wake(struct sim *sim, uint32_t rank, enum exec_class class);
-void workers_wake_all(struct sim *sim);
 /* Faults have stopped: who kept silent about retirement may speak now. */
 void workers_speak(struct sim *sim);
 /* The executors are gone: what runs, runs on. */

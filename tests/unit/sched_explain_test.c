@@ -53,7 +53,7 @@ static void a_block_is_named_where_one_ended_the_hit(void **state)
 	expect_sentence(&explanation, "hit 4,736 of 7,808 tokens, ended by evicted: block 37 of group 0 "
 				      "\"full\" is no longer in the store");
 	explanation.shortfall.group = 1;
-	explanation.reason = MISS_LOST;
+	explanation.reason = MISS_DISPLACED;
 	expect_sentence(&explanation, "hit 4,736 of 7,808 tokens, ended by displaced: block 37 of group 1 "
 				      "\"state\" was evicted before it was admitted");
 }
