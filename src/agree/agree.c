@@ -82,8 +82,9 @@ size_t agree_bytes(const struct agree *agree)
 	size_t bytes = sizeof(*agree) + records_bytes(&agree->ops) + records_bytes(&agree->copies);
 
 	if (agree->options.owners > 1) {
-		bytes += agree->options.ops_max * (sizeof(*agree->partials) + sizeof(*agree->facts) +
-						   sizeof(*agree->notices)) +
+		bytes += agree->options.ops_max *
+				 (sizeof(*agree->partials) + sizeof(*agree->facts) +
+				  sizeof(*agree->notices)) +
 			 agree->options.copies_max * sizeof(*agree->passed);
 	}
 	return bytes;
@@ -126,8 +127,8 @@ static struct pressure pressure_of(const struct agree_report *reports, uint32_t 
 	return most;
 }
 
-int agree_round(struct agree *agree, const struct agree_report *reports, struct agree_permits permits,
-		struct tick *ret_tick, struct kvs_error *err)
+int agree_round(struct agree *agree, const struct agree_report *reports,
+		struct agree_permits permits, struct tick *ret_tick, struct kvs_error *err)
 {
 	struct tick tick = { .permits = permits };
 	uint32_t    rank;
@@ -167,9 +168,11 @@ static void audit_partial(const struct agree *agree, const struct record *record
 	KVS_ASSERT((partial->reason == OP_REASON_NONE) == (partial->reason_rank == OWNERS_MAX));
 	for (i = 0; i < ARRAY_COUNT(partial->ok.words); i++) {
 		KVS_ASSERT_CMP(partial->ok.words[i] & partial->object_fault.words[i], ==, 0);
-		KVS_ASSERT_CMP(partial->object_fault.words[i] & ~partial->read_here.words[i], ==, 0);
+		KVS_ASSERT_CMP(partial->object_fault.words[i] & ~partial->read_here.words[i], ==,
+			       0);
 	}
-	KVS_ASSERT_CMP(bits_next_set(partial->ok.words, record->key_count, OP_KEYS_MAX), ==, OP_KEYS_MAX);
+	KVS_ASSERT_CMP(bits_next_set(partial->ok.words, record->key_count, OP_KEYS_MAX), ==,
+		       OP_KEYS_MAX);
 	KVS_ASSERT_CMP(bits_next_set(partial->read_here.words, record->key_count, OP_KEYS_MAX), ==,
 		       OP_KEYS_MAX);
 }

@@ -8,26 +8,28 @@
  *   now          the leader's clock (rank 0), never less than the tick before
  *   pressure     the greatest of each observation
  *   permits      what the control state says, which all owners hold alike
- *   facts        those of ops of which the last owner has reported now.  Per key ok is what all say,
- *                an object fault what any owner says that read the row; retired is what all say;
- *                the reason is that of the lowest rank that gives one.  Bytes moved stay with the
- *                owner that moved them
- *   notices      ops whose fact came unretired, and every owner that said so has taken it back by now;
- *                perhaps in the tick of the fact, which stays unretired: facts are applied first
+ *   facts        those of ops of which the last owner has reported now.  Per key ok is what all
+ *                say, an object fault what any owner says that read the row; retired is what all
+ *                say; the reason is that of the lowest rank that gives one.  Bytes moved stay with
+ *                the owner that moved them
+ *   notices      ops whose fact came unretired, and every owner that said so has taken it back by
+ *                now; perhaps in the tick of the fact, which stays unretired: facts are applied
+ *                first
  *   copies       tickets of Device copies that the last owner has passed now
  *
- * An owner reports each completion once; a record of who has reported is kept until all did, so a slow
- * op never holds up a later one.  The order of a tick's lists depends on the reports alone: by id.
+ * An owner reports each completion once; a record of who has reported is kept until all did, so a
+ * slow op never holds up a later one.  The order of a tick's lists depends on the reports alone: by
+ * id.
  *
- * Only a GET or a PUT is ever in doubt.  Whatever moves no payload ends with its facts, even unretired
- * ones; its owners report no notice of it.
+ * Only a GET or a PUT is ever in doubt.  Whatever moves no payload ends with its facts, even
+ * unretired ones; its owners report no notice of it.
  *
- * With one owner the tick's lists are those of its report, in its order, and nothing is copied; only
- * the list of ops under way is kept, which is what a report is checked against.
+ * With one owner the tick's lists are those of its report, in its order, and nothing is copied;
+ * only the list of ops under way is kept, which is what a report is checked against.
  *
- * Errors   A report is input.  An owner whose own poll was invalid reports an error instead; any bad
- *          report is a protocol error of the round on every owner: the sentence names rank, field and
- *          op, and nothing has changed.
+ * Errors   A report is input.  An owner whose own poll was invalid reports an error instead; any
+ *          bad report is a protocol error of the round on every owner: the sentence names rank,
+ *          field and op, and nothing has changed.
  * Limits   ops_max ops under way, copies_max tickets under way, fixed at open; nothing allocates
  *          after.  No report is larger than agree_facts_max() says, whatever the traffic.
  * Threads  The cache thread only.  Pure.
@@ -50,7 +52,10 @@ struct agree_options {
 	uint32_t copies_max; /* tickets of Device copies: 0 to AGREE_OPS_MAX */
 };
 
-/* What one owner says in a round.  Lists are in any order; each op, notice and copy comes once ever. */
+/*
+ * What one owner says in a round.  Lists are in any order; each op, notice and copy comes once
+ * ever.
+ */
 struct agree_report {
 	uint64_t                        now_ns; /* of its own monotonic clock */
 	struct pressure                 pressure;
@@ -82,13 +87,14 @@ struct tick {
 };
 
 /* Errors: KVS_E_INVALID (field, rule), -ENOMEM. */
-int    agree_open(const struct agree_options *options, struct agree **ret_agree, struct kvs_error *err);
+int    agree_open(const struct agree_options *options, struct agree **ret_agree,
+		  struct kvs_error *err);
 void   agree_close(struct agree *agree); /* NULL is fine */
 size_t agree_bytes(const struct agree *agree);
 
 /*
- * An op is dispatched, a batch of copies is submitted: from now on owners may report it.  Asserts that
- * there is room, which the credits see to, and that ids grow.  A CANCEL is none.
+ * An op is dispatched, a batch of copies is submitted: from now on owners may report it.  Asserts
+ * that there is room, which the credits see to, and that ids grow.  A CANCEL is none.
  */
 void agree_expect(struct agree *agree, const struct op *op);
 void agree_expect_copies(struct agree *agree, uint64_t ticket);
@@ -97,14 +103,14 @@ void agree_expect_copies(struct agree *agree, uint64_t ticket);
  * The tick of a round.
  *
  * reports   owners of them, by rank; borrowed until the tick is done with.
- * Errors    KVS_E_PROTO  an owner's error; more of anything than can be under way; an id that is unknown,
- *                        was reported by this owner before, or comes twice; masks that fact_check()
- *                        refuses; a notice of an op of which this owner has no unretired fact; anything
- *                        after the last op ended.
+ * Errors    KVS_E_PROTO  an owner's error; more of anything than can be under way; an id that is
+ *                        unknown, was reported by this owner before, or comes twice; masks that
+ *                        fact_check() refuses; a notice of an op of which this owner has no
+ *                        unretired fact; anything after the last op ended.
  *           No state has changed, on any owner, and *ret_tick is untouched.
  */
-int agree_round(struct agree *agree, const struct agree_report *reports, struct agree_permits permits,
-		struct tick *ret_tick, struct kvs_error *err);
+int agree_round(struct agree *agree, const struct agree_report *reports,
+		struct agree_permits permits, struct tick *ret_tick, struct kvs_error *err);
 
 /* The most facts, and the most notices, one report can carry. */
 uint32_t agree_facts_max(const struct agree *agree);

@@ -24,23 +24,24 @@ static int check_counts(const struct agree *agree, const struct agree_report *re
 }
 
 /* The owner's bit is where it reports something that is under way, for the first time. */
-static int report_once(struct records *records, struct record *record, const char *what, uint64_t id,
-		       uint64_t bit, struct kvs_error *err)
+static int report_once(struct records *records, struct record *record, const char *what,
+		       uint64_t id, uint64_t bit, struct kvs_error *err)
 {
 	if (!record) {
-		return err_set(err, KVS_E_PROTO, "%s %" PRIu64 ": id: nothing under way has it", what,
-			       id);
+		return err_set(err, KVS_E_PROTO, "%s %" PRIu64 ": id: nothing under way has it",
+			       what, id);
 	}
 	if ((record->reported | record->now.reported) & bit) {
-		return err_set(err, KVS_E_PROTO, "%s %" PRIu64 ": id: this owner has reported it before",
-			       what, id);
+		return err_set(err, KVS_E_PROTO,
+			       "%s %" PRIu64 ": id: this owner has reported it before", what, id);
 	}
 	records_touch(records, record);
 	record->now.reported |= bit;
 	return 0;
 }
 
-static int check_fact(struct agree *agree, const struct fact *fact, uint64_t bit, struct kvs_error *err)
+static int check_fact(struct agree *agree, const struct fact *fact, uint64_t bit,
+		      struct kvs_error *err)
 {
 	struct record *const record = records_find(&agree->ops, fact->op_id);
 	struct op            op;
@@ -48,7 +49,8 @@ static int check_fact(struct agree *agree, const struct fact *fact, uint64_t bit
 
 	if (rc < 0)
 		return rc;
-	op = (struct op){ .op_id = record->id, .kind = record->kind, .key_count = record->key_count };
+	op = (struct op){ .op_id = record->id, .kind = record->kind,
+			  .key_count = record->key_count };
 	rc = fact_check(fact, &op, err);
 	if (rc < 0) {
 		err_prefix(err, "op %" PRIu64, record->id);
@@ -65,12 +67,13 @@ static int check_notice(struct agree *agree, uint64_t op_id, uint64_t bit, struc
 	struct record *const record = records_find(&agree->ops, op_id);
 
 	if (!record) {
-		return err_set(err, KVS_E_PROTO, "op %" PRIu64 ": notice: nothing under way has this id",
-			       op_id);
+		return err_set(err, KVS_E_PROTO,
+			       "op %" PRIu64 ": notice: nothing under way has this id", op_id);
 	}
 	if (!((record->doubted | record->now.doubted) & ~record->now.taken_back & bit)) {
 		return err_set(err, KVS_E_PROTO,
-			       "op %" PRIu64 ": notice: this owner has no unretired fact of it", op_id);
+			       "op %" PRIu64 ": notice: this owner has no unretired fact of it",
+			       op_id);
 	}
 	records_touch(&agree->ops, record);
 	record->now.taken_back |= bit;
@@ -88,8 +91,8 @@ static int check_lists(struct agree *agree, const struct agree_report *report, u
 	for (i = 0; rc == 0 && i < report->notice_count; i++)
 		rc = check_notice(agree, report->notices[i].op_id, bit, err);
 	for (i = 0; rc == 0 && i < report->copy_count; i++) {
-		rc = report_once(&agree->copies, records_find(&agree->copies, report->copies[i]), "copy",
-				 report->copies[i], bit, err);
+		rc = report_once(&agree->copies, records_find(&agree->copies, report->copies[i]),
+				 "copy", report->copies[i], bit, err);
 	}
 	return rc;
 }
@@ -100,8 +103,8 @@ int report_check(struct agree *agree, uint32_t rank, const struct agree_report *
 	int rc;
 
 	if (report->error != 0) {
-		return err_set(err, KVS_E_PROTO, "rank %u: error: %d, its own poll was invalid", rank,
-			       report->error);
+		return err_set(err, KVS_E_PROTO, "rank %u: error: %d, its own poll was invalid",
+			       rank, report->error);
 	}
 	/* As the leader's, it would stop the clock of all: no later time is greater. */
 	if (report->now_ns == UINT64_MAX)

@@ -8,13 +8,14 @@ static int check_group(const struct group *group, const struct owner_group *own,
 	const char *const name = group->spec.name;
 
 	if (own->cycle == 0 || count % own->cycle != 0) {
-		return err_set(err, KVS_E_INVALID, GROUP_LABEL "cycle: %u, must divide the %u owners",
+		return err_set(err, KVS_E_INVALID,
+			       GROUP_LABEL "cycle: %u, must divide the %u owners",
 			       group->id, name, own->cycle, count);
 	}
 	if (group->spec.packing % own->cycle != 0) {
 		return err_set(err, KVS_E_INVALID,
-			       GROUP_LABEL "cycle: %u, must divide the %u blocks of a parent", group->id,
-			       name, own->cycle, group->spec.packing);
+			       GROUP_LABEL "cycle: %u, must divide the %u blocks of a parent",
+			       group->id, name, own->cycle, group->spec.packing);
 	}
 	if (own->cycle > 1 && own->head_partitioned) {
 		return err_set(err, KVS_E_INVALID,

@@ -2,16 +2,16 @@
 /*
  * Owners: the ranks that hold one cache together, and which rows each of them holds.
  *
- * All owners run the same scheduler on the same ticks, so block numbers mean the same everywhere.  A
- * group has a *cycle* S.  Where it is 1 every owner holds every block, each with its own part of the
- * heads.  The blocks of a *page-cyclic* group, S > 1, are dealt out in turn: block b is held by the
- * owners whose rank is (b - 1) modulo S, and by no other.  A parent that packs K blocks of such a group
- * takes the room of K / S of them on each owner, so S divides K, and credits, which count blocks, do
- * not change.
+ * All owners run the same scheduler on the same ticks, so block numbers mean the same everywhere.
+ * A group has a *cycle* S.  Where it is 1 every owner holds every block, each with its own part of
+ * the heads.  The blocks of a *page-cyclic* group, S > 1, are dealt out in turn: block b is held by
+ * the owners whose rank is (b - 1) modulo S, and by no other.  A parent that packs K blocks of such
+ * a group takes the room of K / S of them on each owner, so S divides K, and credits, which count
+ * blocks, do not change.
  *
- * A key names the payload and not its place: its *replica* is rank / S, so that whichever owner a new
- * block falls to finds the object that another one wrote.  Where S is 1 each rank has objects of its
- * own.
+ * A key names the payload and not its place: its *replica* is rank / S, so that whichever owner a
+ * new block falls to finds the object that another one wrote.  Where S is 1 each rank has objects
+ * of its own.
  */
 #ifndef AGREE_OWNER_H
 #define AGREE_OWNER_H
@@ -38,8 +38,8 @@ struct owner {
 
 /**
  * Errors  KVS_E_INVALID: the sentence names the group and the field.  rank below count, count 1 to
- *         OWNERS_MAX; S at least 1, a divisor of count and of the group's packing; a page-cyclic group
- *         is not head_partitioned, for another owner's part would mean other bytes.
+ *         OWNERS_MAX; S at least 1, a divisor of count and of the group's packing; a page-cyclic
+ *         group is not head_partitioned, for another owner's part would mean other bytes.
  */
 int owner_make(const struct groups *groups, const struct owner_group *owner_groups, uint32_t rank,
 	       uint32_t count, struct owner *ret_owner, struct kvs_error *err);

@@ -137,7 +137,8 @@ void records_audit(const struct records *records, uint64_t owners)
 
 		KVS_ASSERT_CMP(record->id, <=, records->last_id);
 		KVS_ASSERT(!record->touched);
-		KVS_ASSERT_CMP(record->now.reported | record->now.doubted | record->now.taken_back, ==, 0);
+		KVS_ASSERT_CMP(record->now.reported | record->now.doubted | record->now.taken_back,
+			       ==, 0);
 		KVS_ASSERT_CMP(record->reported & ~owners, ==, 0);
 		KVS_ASSERT_CMP(record->doubted & ~record->reported, ==, 0);
 		/* What all have reported is over, unless it is in doubt. */

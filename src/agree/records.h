@@ -2,9 +2,9 @@
 /*
  * What is under way, by its id: ops or copies, and which owners have reported each.
  *
- * A round is checked before anything of it counts.  What it says is noted beside the record, in `now`;
- * the records that it spoke of are in a list, so that both taking it in and forgetting it again cost
- * what the round says and no more.
+ * A round is checked before anything of it counts.  What it says is noted beside the record, in
+ * `now`; the records that it spoke of are in a list, so that both taking it in and forgetting it
+ * again cost what the round says and no more.
  */
 #ifndef AGREE_RECORDS_H
 #define AGREE_RECORDS_H

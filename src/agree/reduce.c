@@ -51,13 +51,16 @@ static void add_fact(struct partial *partial, const struct fact *fact, uint32_t 
 	}
 }
 
-/* By rank: the first of a round is whoever comes first of those that report an op which none had. */
+/*
+ * By rank: the first of a round is whoever comes first of those that report an op which none had.
+ */
 static void add_facts(struct agree *agree, const struct agree_report *report, uint32_t rank)
 {
 	uint32_t i;
 
 	for (i = 0; i < report->fact_count; i++) {
-		const struct record *const record = records_find(&agree->ops, report->facts[i].op_id);
+		const struct record *const record =
+			records_find(&agree->ops, report->facts[i].op_id);
 		const uint64_t lower = record->now.reported & ((UINT64_C(1) << rank) - 1);
 
 		add_fact(partial_of(agree, record), &report->facts[i], rank,

@@ -2,8 +2,9 @@
 /*
  * `kvstrata bench tick`: what a round of the scheduler costs beside what is under way.
  *
- * Two systems, alike but for their size, take turns: one with a few reads outstanding, one with many.
- * A round is agree_round() of one owner and sched_next().  No thread, no store: this file answers for it.
+ * Two systems, alike but for their size, take turns: one with a few reads outstanding, one with
+ * many.  A round is agree_round() of one owner and sched_next().  No thread, no store: this file
+ * answers for it.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -335,7 +336,8 @@ static int print_json(const struct settings *set, double medians[2][FIGURE_COUNT
 	return bench_print_json(object, err);
 }
 
-static int report(const struct settings *set, struct system *const systems[2], struct kvs_error *err)
+static int report(const struct settings *set, struct system *const systems[2],
+		  struct kvs_error *err)
 {
 	static double all[2][FIGURE_COUNT][BENCH_RUNS_MAX];
 	double        medians[2][FIGURE_COUNT];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The replay loop: which request comes when, and when it is over.  See replay.h; replay_round.c has the
- * rounds, replay_open.c builds the parts.
+ * The replay loop: which request comes when, and when it is over.  See replay.h; replay_round.c has
+ * the rounds, replay_open.c builds the parts.
  */
 #include "app/replay.h"
 
@@ -63,21 +63,25 @@ static uint64_t arrival_ns(const struct replay *replay)
 	return after_ns < 9.2e18 ? replay->start_ns + (uint64_t)after_ns : UINT64_MAX;
 }
 
-/* What requests have left on its way down: names, copies to the Host, and puts that wait for a credit. */
+/*
+ * What requests have left on its way down: names, copies to the Host, and puts that wait for a
+ * credit.
+ */
 static bool goes_down(const struct sched_load *load)
 {
 	return load->candidates > 0 || load->saving > 0 || load->transfer.backups > 0;
 }
 
 /*
- * At full speed the trace's clock is gone, so the replayer paces itself: what is on its way down, puts
- * that pile up, or more pages at once than the Host can hand down, would be lost only because time was
- * compressed.  What nothing moves any more holds nobody back.
+ * At full speed the trace's clock is gone, so the replayer paces itself: what is on its way down,
+ * puts that pile up, or more pages at once than the Host can hand down, would be lost only because
+ * time was compressed.  What nothing moves any more holds nobody back.
  */
 static bool has_pace(const struct replay *replay)
 {
 	const struct sched_load load = sched_load(replay->sched);
-	const bool              moves = load.saving > 0 || load.transfer.waiting > 0 || !replay->idle;
+	const bool              moves =
+		load.saving > 0 || load.transfer.waiting > 0 || !replay->idle;
 	const uint64_t          parents =
 		replay_shape_parents(&replay->shape, replay->next.page_count);
 
@@ -86,12 +90,13 @@ static bool has_pace(const struct replay *replay)
 	if (goes_down(&load) || load.transfer.put_refs >= replay->backlog_max)
 		return false;
 	return replay->live == 0 ||
-	       load.transfer.put_refs + replay->parents_in + parents <= replay->set->host_blocks / 2;
+	       load.transfer.put_refs + replay->parents_in + parents <=
+		       replay->set->host_blocks / 2;
 }
 
 /*
- * With a clock, what a real engine would drop is dropped; in quarantine and with a store that was given up,
- * too, because there no put will ever make room.
+ * With a clock, what a real engine would drop is dropped; in quarantine and with a store that was
+ * given up, too, because there no put will ever make room.
  */
 static bool has_room(const struct replay *replay, uint64_t now_ns)
 {
@@ -118,7 +123,8 @@ static void explain_too_long(struct replay *replay, uint32_t limit)
 static void take_in(struct replay *replay)
 {
 	const uint32_t limit = sched_request_limit(replay->sched) - 1;
-	const uint32_t most = (uint32_t)least(limit, (uint64_t)replay->page_max * SOURCE_PAGE_TOKENS - 1);
+	const uint32_t most =
+		(uint32_t)least(limit, (uint64_t)replay->page_max * SOURCE_PAGE_TOKENS - 1);
 
 	replay->has_next = false;
 	if (replay->next.input_tokens <= most) {
@@ -163,8 +169,8 @@ static void rest(const struct replay *replay, uint64_t now_ns)
 }
 
 /*
- * A name that waits for its copy to a Host that is lost to it waits for ever: what holds it up is copies
- * and I/O, and when there are none it is left.
+ * A name that waits for its copy to a Host that is lost to it waits for ever: what holds it up is
+ * copies and I/O, and when there are none it is left.
  */
 static bool at_rest(const struct replay *replay)
 {
@@ -176,8 +182,8 @@ static bool at_rest(const struct replay *replay)
 }
 
 /*
- * Only the store is waited for, and it is silent.  What it still holds is told by the executor's end;
- * after Ctrl-C a request that waits without a deadline is not worth waiting for either.
+ * Only the store is waited for, and it is silent.  What it still holds is told by the executor's
+ * end; after Ctrl-C a request that waits without a deadline is not worth waiting for either.
  */
 static bool in_vain(const struct replay *replay)
 {

@@ -93,7 +93,10 @@ struct replay {
 
 /* Errors: KVS_E_INVALID for settings (field, value, rule), others for what could not be opened. */
 int  replay_open(struct replay *replay, const struct replay_settings *set, struct kvs_error *err);
-/* KVS_E_QUARANTINE: some I/O of the store is not known to be over; what it may touch stays as it is. */
+/*
+ * KVS_E_QUARANTINE: some I/O of the store is not known to be over; what it may touch stays as it
+ * is.
+ */
 int  replay_close(struct replay *replay);
 
 /*

@@ -185,7 +185,10 @@ void replay_device_engine(const struct replay_device *device, const struct repla
 static void submit(struct replay_device *device, enum copier_stream stream,
 		   const struct copier_batch *batch)
 {
-	/* What was submitted before has passed its fence: only reports that nobody took can fill a table. */
+	/*
+	 * What was submitted before has passed its fence: only reports that nobody took can fill a
+	 * table.
+	 */
 	KVS_ASSERT(copier_submit(device->copier, stream, batch) == 0);
 }
 

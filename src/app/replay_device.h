@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The Device of a replay: parents in ordinary memory, laid out for the groups of a shape, and the CPU
- * copy engine that runs the scheduler's tickets.
+ * The Device of a replay: parents in ordinary memory, laid out for the groups of a shape, and the
+ * CPU copy engine that runs the scheduler's tickets.
  *
- * A copy is over when it was submitted, on the caller's thread, so that a replay depends on its seed
- * alone; its ticket is reported to the next round, as of any engine.  A block of a group is one field,
- * its layers one behind the other.
+ * A copy is over when it was submitted, on the caller's thread, so that a replay depends on its
+ * seed alone; its ticket is reported to the next round, as of any engine.  A block of a group is
+ * one field, its layers one behind the other.
  *
  * Threads  One.
  */
@@ -32,7 +32,8 @@ struct replay_device {
 };
 
 /**
- * Blocks for so many parents; host_bytes is how large a parent of Host is, that copies go to and from.
+ * Blocks for so many parents; host_bytes is how large a parent of Host is, that copies go to and
+ * from.
  *
  * ticket_max  tickets of a kind in flight.
  * Errors      -ENOMEM, or what copier_check() and layout_open() refuse.

@@ -43,8 +43,10 @@ static int read_pair(struct reading *reading, size_t i, const char *item, char *
 	if (!slash || observations[i].read(value, &high) < 0 ||
 	    observations[i].read(slash + 1, &low) < 0 || high > observations[i].max)
 		return refuse(item, err, "use jobs=48/32, bytes=1GiB/512MiB or age=2s/1s");
-	if (high == 0 || low >= high)
-		return refuse(item, err, "use HIGH/LOW, a high mark above 0 and a low one below it");
+	if (high == 0 || low >= high) {
+		return refuse(item, err,
+			      "use HIGH/LOW, a high mark above 0 and a low one below it");
+	}
 	reading->high[i] = high;
 	reading->low[i] = low;
 	return 0;

@@ -188,7 +188,9 @@ static int write_text(const char *path, const char *text, size_t length, struct 
 		return rc;
 	failed = fwrite(text, 1, length, file) < length ? errno : 0;
 	rc = app_close_file(file, "metrics", path, err);
-	/* More than a buffer is written before the close, which then knows no longer why it failed. */
+	/*
+	 * More than a buffer is written before the close, which then knows no longer why it failed.
+	 */
 	if (failed) {
 		rc = err_set(err, -failed, "metrics: cannot write %.120s: %s", path,
 			     strerror(failed));

@@ -15,7 +15,9 @@
 /* Two million tokens in one prompt; what a request's tables hold is bounded by it. */
 #define PAGE_MAX 4096u
 
-/* Small puts, so many Host parents full of the largest blocks: a drive is busy, and little is held. */
+/*
+ * Small puts, so many Host parents full of the largest blocks: a drive is busy, and little is held.
+ */
 #define PUT_PARENTS 16u
 #define BACKUP_QUEUE 4096u
 #define NEGATIVES 4096u
@@ -27,7 +29,9 @@
 /* Saves are acknowledged a round later, so few are under way; each takes all that fits. */
 #define SAVE_TICKETS 8u
 
-/* Payload under way at once, a direction: enough for any drive, and a bound on what one op delays. */
+/*
+ * Payload under way at once, a direction: enough for any drive, and a bound on what one op delays.
+ */
 #define RUNNING_BYTES (UINT64_C(128) << 20)
 
 /* For what still runs at the end; the loop has waited for it already. */
@@ -116,7 +120,8 @@ static int open_memory(struct replay *replay, struct kvs_error *err)
 				 &replay->host, err);
 	}
 	if (rc == 0) {
-		rc = replay_device_open(&replay->device, &replay->shape, (uint32_t)set->device_blocks,
+		rc = replay_device_open(&replay->device, &replay->shape,
+					(uint32_t)set->device_blocks,
 					&replay->host, SAVE_TICKETS + load_tickets(replay), err);
 	}
 	if (rc < 0)
@@ -227,7 +232,8 @@ static int open_sched(struct replay *replay, struct kvs_error *err)
 		.host_parents = (uint32_t)set->host_blocks,
 		.prefix_cache = true,
 		.request_max = replay->concurrency,
-		.request_tokens_max = least((uint64_t)replay->page_max * SOURCE_PAGE_TOKENS, TOKENS_MAX),
+		.request_tokens_max =
+			least((uint64_t)replay->page_max * SOURCE_PAGE_TOKENS, TOKENS_MAX),
 		.replay_tokens = 1,
 		.batch_max = replay->concurrency,
 		.chunk_tokens = (uint32_t)set->chunk_tokens,
@@ -281,7 +287,9 @@ static int open_buffers(struct replay *replay, struct kvs_error *err)
 int replay_open(struct replay *replay, const struct replay_settings *set, struct kvs_error *err)
 {
 	static int (*const steps[])(struct replay *replay, struct kvs_error *err) = {
-		/* Whatever a store may keep is touched last, when nothing can be refused any more. */
+		/*
+		 * Whatever a store may keep is touched last, when nothing can be refused any more.
+		 */
 		open_shape, open_source,  open_memory, open_agree,
 		open_sched, open_buffers, open_store,
 	};

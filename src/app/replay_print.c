@@ -176,7 +176,8 @@ static void print_waits(const struct replay_totals *totals)
 /* What is not told elsewhere on the page. */
 static void print_events(const struct figures *figures)
 {
-	static const enum transfer_counter told[] = { TRANSFER_SOFT_TIMEOUTS, TRANSFER_EXPIRED_HOLDS,
+	static const enum transfer_counter told[] = { TRANSFER_SOFT_TIMEOUTS,
+						      TRANSFER_EXPIRED_HOLDS,
 						      TRANSFER_GATE_CLOSURES,
 						      TRANSFER_PRESSURE_BYPASSES,
 						      TRANSFER_QUARANTINES };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A round of a replay: what happened is reported and agreed on, the scheduler plans, and the plan is
- * run: storage ops to the executor, blanks and copies to the Device, rows to the reference engine.
+ * A round of a replay: what happened is reported and agreed on, the scheduler plans, and the plan
+ * is run: storage ops to the executor, blanks and copies to the Device, rows to the reference
+ * engine.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -45,7 +46,8 @@ static struct replay_place *free_place(struct replay *replay)
 }
 
 /* The tokens of a place's prompt, up to `end`. */
-static const int32_t *tokens_of(struct replay *replay, const struct replay_place *place, uint32_t end)
+static const int32_t *tokens_of(struct replay *replay, const struct replay_place *place,
+				uint32_t end)
 {
 	uint32_t first;
 
@@ -63,14 +65,16 @@ void replay_submit(struct replay *replay, const struct source_request *request)
 {
 	struct replay_place *const place = free_place(replay);
 	char                       id[SCHED_ID_BYTES];
-	struct sched_request       asked = { .id = id, .max_new_tokens = 1, .logits_from = LOGITS_NONE };
+	struct sched_request       asked = { .id = id, .max_new_tokens = 1,
+					     .logits_from = LOGITS_NONE };
 	struct kvs_error           err;
 
 	place->used = true;
 	place->number = request->index;
 	place->page_count = request->page_count;
 	place->token_count = (uint32_t)request->input_tokens;
-	memcpy(place->page_ids, request->page_ids, request->page_count * sizeof(*request->page_ids));
+	memcpy(place->page_ids, request->page_ids,
+	       request->page_count * sizeof(*request->page_ids));
 	write_id(replay, place, id);
 	asked.tokens = tokens_of(replay, place, place->token_count);
 	asked.token_count = place->token_count;
@@ -123,10 +127,11 @@ static void report(struct replay *replay, struct agree_report *ret_report)
 
 /*
  * What a request leaves on Device is idle from its end on, and saved in the next round, behind the
- * admissions that may need its room.  At full speed, where one prompt comes right behind the other, it
- * gets a round of its own.
+ * admissions that may need its room.  At full speed, where one prompt comes right behind the other,
+ * it gets a round of its own.
  */
-static void agree_on(struct replay *replay, const struct agree_report *report, struct tick *ret_tick)
+static void agree_on(struct replay *replay, const struct agree_report *report,
+		     struct tick *ret_tick)
 {
 	const bool                 unhurried = replay->set->speed <= 0;
 	const struct agree_permits permits = { .forward = !(unhurried && replay->leaving),
@@ -171,7 +176,10 @@ static uint32_t line_length(const int32_t *slots, uint32_t width)
 	return width;
 }
 
-/* Check every row that the chunk can see and compute its own; at the end of the prompt look at all again. */
+/*
+ * Check every row that the chunk can see and compute its own; at the end of the prompt look at all
+ * again.
+ */
 static void compute(struct replay *replay, const struct batch *forward, uint32_t row_number)
 {
 	const struct batch_row *const    row = &forward->rows[row_number];

@@ -41,8 +41,10 @@ static int refuse(const struct item *item, struct kvs_error *err, const char *ru
 static int read_block(struct item *item, const char *value, struct kvs_error *err)
 {
 	if (item->has_block || units_count(value, &item->block) < 0 || item->block == 0 ||
-	    item->block > PAGE || PAGE % item->block != 0)
-		return refuse(item, err, "block= is given once, a divisor of the 512 tokens of a page");
+	    item->block > PAGE || PAGE % item->block != 0) {
+		return refuse(item, err,
+			      "block= is given once, a divisor of the 512 tokens of a page");
+	}
 	item->has_block = true;
 	return 0;
 }
@@ -66,7 +68,8 @@ static int read_word(struct item *item, char *word, struct kvs_error *err)
 		return read_block(item, word + 6, err);
 	if (strncmp(word, "share=", 6) == 0)
 		return read_share(item, word + 6, err);
-	return refuse(item, err, "behind the kind stand block=TOKENS and share=A/B, with colons between");
+	return refuse(item, err,
+		      "behind the kind stand block=TOKENS and share=A/B, with colons between");
 }
 
 static int read_kind(struct item *item, const char *kind, char **rest, struct kvs_error *err)
@@ -146,8 +149,11 @@ static int size_block(const struct item *item, uint64_t parent_bytes, uint32_t c
 
 	if (item->share_of > 0) {
 		bytes = whole / PAGE / item->share_of;
-		if (bytes == 0 || bytes % BLOCK_MULTIPLE != 0 || bytes * PAGE * item->share_of != whole)
-			return refuse(item, err, "this share of block_bytes is no multiple of 4 KiB");
+		if (bytes == 0 || bytes % BLOCK_MULTIPLE != 0 ||
+		    bytes * PAGE * item->share_of != whole) {
+			return refuse(item, err,
+				      "this share of block_bytes is no multiple of 4 KiB");
+		}
 	}
 	*ret_bytes = bytes;
 	return 0;

@@ -8,14 +8,15 @@
  *   window:TOKENS   a token attends to the last so many, itself included
  *   state           a recurrent state: one checkpoint a block
  *   :block=TOKENS   tokens of a block, a divisor of a page; a page when it is not said
- *   :share=A/B      of the bytes that a page of 512 tokens takes in all, --block-bytes of them: that of this
- *                   group's rows; of a state, that of one checkpoint.  Full and window groups share
- *                   equally when it is not said, and a checkpoint takes a sixteenth
+ *   :share=A/B      of the bytes that a page of 512 tokens takes in all, --block-bytes of them:
+ *                   that of this group's rows; of a state, that of one checkpoint.  Full and window
+ *                   groups share equally when it is not said, and a checkpoint takes a sixteenth
  *
- * --block-bytes is the parent, too, on Device and Host: a group has as many of its blocks in one as fit.
+ * --block-bytes is the parent, too, on Device and Host: a group has as many of its blocks in one as
+ * fit.
  *
- * Rows     The reference engine's: 8 bytes a token and layer, so a group has as many layers as its bytes
- *          allow.  A block is a multiple of 4 KiB, as storage likes it.
+ * Rows     The reference engine's: 8 bytes a token and layer, so a group has as many layers as its
+ *          bytes allow.  A block is a multiple of 4 KiB, as storage likes it.
  */
 #ifndef APP_REPLAY_SHAPE_H
 #define APP_REPLAY_SHAPE_H
@@ -46,7 +47,9 @@ int replay_shape_parse(struct replay_shape *shape, const char *text, uint64_t pa
 
 /* Parents that so many pages of one prompt take at most. */
 uint64_t replay_shape_parents(const struct replay_shape *shape, uint64_t pages);
-/* Pages of the longest prompt that so many parents hold, when the windows and states are left out. */
+/*
+ * Pages of the longest prompt that so many parents hold, when the windows and states are left out.
+ */
 uint64_t replay_shape_pages(const struct replay_shape *shape, uint64_t parents);
 
 /* Into SHAPE_TEXT_BYTES: equal texts, equal bytes of equal prompts.  Returns the buffer. */

@@ -11,7 +11,10 @@ static uint64_t prefill_ns(uint64_t tokens, double tokens_per_s)
 	return (uint64_t)((double)tokens / tokens_per_s * 1e9);
 }
 
-/* Tokens by origin, in the order in which they stand in the prompt; pages of which all were restored. */
+/*
+ * Tokens by origin, in the order in which they stand in the prompt; pages of which all were
+ * restored.
+ */
 static void add_origins(struct replay_totals *totals, const uint64_t *tokens, uint64_t token_count)
 {
 	const uint64_t page_count = source_pages(token_count);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a replay counts by itself: where prompts came from, why they did not come from further up, and
- * how long that would have taken a model.
+ * What a replay counts by itself: where prompts came from, why they did not come from further up,
+ * and how long that would have taken a model.
  *
- * A *page* is 512 tokens of a prompt; the last one may be partial.  It has the origin of its tokens when
- * all of them were restored, and is recomputed otherwise.  Each request is a full hit or has exactly one
- * reason (sched/explain.h), so the reasons sum up to the requests less the full hits.
+ * A *page* is 512 tokens of a prompt; the last one may be partial.  It has the origin of its tokens
+ * when all of them were restored, and is recomputed otherwise.  Each request is a full hit or has
+ * exactly one reason (sched/explain.h), so the reasons sum up to the requests less the full hits.
  */
 #ifndef APP_REPLAY_TOTALS_H
 #define APP_REPLAY_TOTALS_H

@@ -9,8 +9,10 @@ static int check_group(const struct hostmap_group *group, uint32_t id, uint32_t 
 {
 	if (group->packing == 0)
 		return err_set(err, KVS_E_INVALID, "group %u: packing: 0, must be at least 1", id);
-	if (group->block_bytes == 0)
-		return err_set(err, KVS_E_INVALID, "group %u: block_bytes: 0, must be at least 1", id);
+	if (group->block_bytes == 0) {
+		return err_set(err, KVS_E_INVALID, "group %u: block_bytes: 0, must be at least 1",
+			       id);
+	}
 	if (group->packing > HOSTMAP_BLOCK_MAX / parent_count) {
 		return err_set(err, KVS_E_INVALID,
 			       "group %u: packing: %u, in %u parents block numbers would pass %d", id,
@@ -31,8 +33,8 @@ int hostmap_make(const struct hostmap_group *groups, uint32_t group_count, uint3
 			       HOSTMAP_GROUPS_MAX);
 	}
 	if (parent_count == 0 || parent_count > HOSTMAP_BLOCK_MAX) {
-		return err_set(err, KVS_E_INVALID, "parent_count: %u, must be 1 to %d", parent_count,
-			       HOSTMAP_BLOCK_MAX);
+		return err_set(err, KVS_E_INVALID, "parent_count: %u, must be 1 to %d",
+			       parent_count, HOSTMAP_BLOCK_MAX);
 	}
 	for (g = 0; g < group_count; g++) {
 		const int rc = check_group(&groups[g], g, parent_count, err);
@@ -89,8 +91,8 @@ int hostmap_find(const struct hostmap *hostmap, uint32_t group, uint32_t block,
 			       hostmap->group_count);
 	}
 	if (block == 0 || block > hostmap_last(hostmap, group)) {
-		return err_set(err, KVS_E_INVALID, "group %u: block: %u, must be 1 to %u", group, block,
-			       hostmap_last(hostmap, group));
+		return err_set(err, KVS_E_INVALID, "group %u: block: %u, must be 1 to %u", group,
+			       block, hostmap_last(hostmap, group));
 	}
 	hostmap_place(hostmap, group, block, &parent, &inside);
 	*ret_offset = parent * hostmap->parent_bytes + inside;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See groups.h.  One walk over the tokens, a run at a time: what is before `begin` is checked, the rest
- * written.  A run whose blocks are there and right goes layer by layer; any other goes row by row, so
- * that what is named first is the first in order of tokens.
+ * See groups.h.  One walk over the tokens, a run at a time: what is before `begin` is checked, the
+ * rest written.  A run whose blocks are there and right goes layer by layer; any other goes row by
+ * row, so that what is named first is the first in order of tokens.
  */
 #include "engine/groups.h"
 
@@ -110,7 +110,9 @@ static void strip_write(const struct strip *strip)
 	}
 }
 
-/* The first token of the run that the pass's first token sees of a group; the run's end when none. */
+/*
+ * The first token of the run that the pass's first token sees of a group; the run's end when none.
+ */
 static uint32_t first_seen(const struct engine_group *group, const struct run *run)
 {
 	const uint32_t end = run->first + run->count;
@@ -124,7 +126,9 @@ static uint32_t first_seen(const struct engine_group *group, const struct run *r
 	return first < end ? first : end;
 }
 
-/* Whether all rows of FULL and WINDOW groups that are to be checked are right; counts them if so. */
+/*
+ * Whether all rows of FULL and WINDOW groups that are to be checked are right; counts them if so.
+ */
 static bool run_is_right(struct group_engine *engine, const struct run *run)
 {
 	const uint32_t end = run->first + run->count;

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The reference engine over cache groups: what a forward reads of its block tables, and what it writes.
+ * The reference engine over cache groups: what a forward reads of its block tables, and what it
+ * writes.
  *
  *   FULL, WINDOW  a row a token, at its place in the block that covers it
- *   STATE         one checkpoint a block: the state after exactly n tokens lies in the block that covers
- *                 token n - 1.  Two slots: a forward over tokens [begin, end) reads the checkpoint at
- *                 begin and writes the one at end, and none between, though a table may have blocks
- *                 there; they can be one block
+ *   STATE         one checkpoint a block: the state after exactly n tokens lies in the block that
+ *                 covers token n - 1.  Two slots: a forward over tokens [begin, end) reads the
+ *                 checkpoint at begin and writes the one at end, and none between, though a table
+ *                 may have blocks there; they can be one block
  *
- * A forward checks every row that its tables let it see before it writes any: all rows of FULL groups
- * before begin, those of WINDOW groups that the token at begin attends to, and the checkpoint at begin.
- * A hole where it must read or write is wrong, too.  What is wrong is counted, and the first of it
- * named: request, group, position.
+ * A forward checks every row that its tables let it see before it writes any: all rows of FULL
+ * groups before begin, those of WINDOW groups that the token at begin attends to, and the
+ * checkpoint at begin.  A hole where it must read or write is wrong, too.  What is wrong is
+ * counted, and the first of it named: request, group, position.
  *
- * Shape    Each layer of a group lies in a plane of its own: block b is at first + b * stride, row r of it
- *          8 * r bytes behind.  Block 0 is the hole and never touched.
+ * Shape    Each layer of a group lies in a plane of its own: block b is at first + b * stride, row
+ *          r of it 8 * r bytes behind.  Block 0 is the hole and never touched.
  * Threads  None of its own.
  */
 #ifndef ENGINE_GROUPS_H

@@ -5,7 +5,8 @@
 #include "engine/parts.h"
 #include "engine/rows.h"
 
-static uint8_t *word_of(const struct engine_group *group, const struct engine_row *row, uint32_t layer)
+static uint8_t *word_of(const struct engine_group *group, const struct engine_row *row,
+			uint32_t layer)
 {
 	const struct engine_plane *const plane = &group->planes[layer];
 
@@ -106,8 +107,12 @@ struct engine_row engine_row_at(const struct group_engine *engine, const struct 
 	return row;
 }
 
-/* Does the first token of the pass attend to an earlier one?  A state attends through its checkpoint. */
-static bool sees(const struct engine_group *group, const struct engine_pass *pass, uint32_t position)
+/*
+ * Does the first token of the pass attend to an earlier one?  A state attends through its
+ * checkpoint.
+ */
+static bool sees(const struct engine_group *group, const struct engine_pass *pass,
+		 uint32_t position)
 {
 	switch (group->kind) {
 	case GROUP_FULL:
@@ -120,8 +125,8 @@ static bool sees(const struct engine_group *group, const struct engine_pass *pas
 	return false;
 }
 
-void engine_check_token(struct group_engine *engine, const struct engine_pass *pass, uint32_t position,
-			uint64_t state)
+void engine_check_token(struct group_engine *engine, const struct engine_pass *pass,
+			uint32_t position, uint64_t state)
 {
 	uint32_t g;
 
@@ -138,8 +143,8 @@ void engine_check_token(struct group_engine *engine, const struct engine_pass *p
 	}
 }
 
-void engine_write_token(struct group_engine *engine, const struct engine_pass *pass, uint32_t position,
-			uint64_t state)
+void engine_write_token(struct group_engine *engine, const struct engine_pass *pass,
+			uint32_t position, uint64_t state)
 {
 	uint32_t g;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Between the files of the engine over groups: groups.c walks a pass in runs of tokens, groups_rows.c looks
- * at one row.
+ * Between the files of the engine over groups: groups.c walks a pass in runs of tokens,
+ * groups_rows.c looks at one row.
  */
 #ifndef ENGINE_PARTS_H
 #define ENGINE_PARTS_H
@@ -28,9 +28,9 @@ void engine_write_row(struct group_engine *engine, const struct engine_pass *pas
 		      const struct engine_row *row);
 
 /* All groups' rows of a token, in their order; counts those that it checks. */
-void engine_check_token(struct group_engine *engine, const struct engine_pass *pass, uint32_t position,
-			uint64_t state);
-void engine_write_token(struct group_engine *engine, const struct engine_pass *pass, uint32_t position,
-			uint64_t state);
+void engine_check_token(struct group_engine *engine, const struct engine_pass *pass,
+			uint32_t position, uint64_t state);
+void engine_write_token(struct group_engine *engine, const struct engine_pass *pass,
+			uint32_t position, uint64_t state);
 
 #endif

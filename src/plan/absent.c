@@ -37,8 +37,8 @@ static uint32_t find_absent(const struct query *query, const struct query_ask *a
 }
 
 /*
- * What boundaries need of a group begins and ends no later from one to the next, so each position is looked
- * at once: what lies behind the last need's beginning is known, or is needed no more.
+ * What boundaries need of a group begins and ends no later from one to the next, so each position
+ * is looked at once: what lies behind the last need's beginning is known, or is needed no more.
  */
 static bool absent_in_pages(struct query *query, const struct query_ask *ask,
 			    const struct boundary *boundary, const struct need *need, uint32_t g,

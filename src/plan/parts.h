@@ -15,7 +15,8 @@ struct need {
 };
 
 /*
- * Does a boundary miss what no store has?  Notes the first such block of the first boundary that does.
+ * Does a boundary miss what no store has?  Notes the first such block of the first boundary that
+ * does.
  */
 bool absent_keeps_away(struct query *query, const struct query_ask *ask,
 		       const struct boundary *boundary, const struct need *needs);

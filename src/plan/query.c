@@ -74,7 +74,8 @@ size_t query_bytes(const struct query *query)
 	if (!query->keys)
 		return 0;
 	return query->limits.key_max * sizeof(*query->keys) +
-	       ((size_t)query->limits.page_max + query->limits.tail_max) * sizeof(*query->boundaries) +
+	       ((size_t)query->limits.page_max + query->limits.tail_max) *
+		       sizeof(*query->boundaries) +
 	       bits_words(cells_of(query)) * sizeof(*query->seen) + origins_bytes(&query->origins);
 }
 
@@ -150,8 +151,8 @@ static void emit_columns(struct query *query, uint32_t page, uint32_t tail, uint
 }
 
 /* The missing ones of positions [first, end) of a group, all in full pages of a boundary. */
-static void emit_range(struct query *query, const struct boundary *boundary, const struct group *group,
-		       uint32_t first, uint32_t end)
+static void emit_range(struct query *query, const struct boundary *boundary,
+		       const struct group *group, uint32_t first, uint32_t end)
 {
 	uint32_t page;
 

@@ -125,7 +125,9 @@ int    query_open(struct query *query, const struct groups *groups,
 void   query_close(struct query *query);
 size_t query_bytes(const struct query *query); /* memory in use */
 
-/* Where a key of a plan lies: its group, and the block of the group from the start of the prompt. */
+/*
+ * Where a key of a plan lies: its group, and the block of the group from the start of the prompt.
+ */
 uint32_t query_key_group(const struct query *query, const struct query_key *key);
 uint32_t query_key_position(const struct query *query, const struct query_key *key);
 

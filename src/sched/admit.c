@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first chunk: what Device and Host hold of the prompt becomes the request's, the rest of the chunk gets
- * blocks.  One that was retracted comes back in the same way, with its image behind the hit.
+ * The first chunk: what Device and Host hold of the prompt becomes the request's, the rest of the
+ * chunk gets blocks.  One that was retracted comes back in the same way, with its image behind the
+ * hit.
  */
 #include "sched/parts.h"
 
 /*
- * How much of a hit is tried.  A tail's blocks are copied and so take room twice, and hit blocks may lie in
- * more parents than the limit of a request counts: one that fits exactly must be able to do without.
+ * How much of a hit is tried.  A tail's blocks are copied and so take room twice, and hit blocks
+ * may lie in more parents than the limit of a request counts: one that fits exactly must be able to
+ * do without.
  */
 enum reach { REACH_TAILS, REACH_PAGES, REACH_NOTHING };
 
@@ -41,11 +43,13 @@ static void list_tails(struct sched *sched, const struct request *request, uint3
 {
 	const struct prompt      tokens = request_prompt(sched, request);
 	const struct tail_search search = { .space = &sched->space, .prompt = &tokens,
-					    .hashes = request->hashes, .bound = bound, .reach = bound,
+					    .hashes = request->hashes,
+					    .bound = bound, .reach = bound,
 					    .page_max = sched->page_max };
 
 	prompt->tails = sched->tail_list;
-	prompt->tail_count = tails_find(storage_tails(sched), &search, sched->tail_list, sched->tail_max);
+	prompt->tail_count =
+		tails_find(storage_tails(sched), &search, sched->tail_list, sched->tail_max);
 }
 
 static void probe(struct sched *sched, struct request *request, struct first *first)
@@ -57,7 +61,8 @@ static void probe(struct sched *sched, struct request *request, struct first *fi
 	first->bound = request_bound(sched, request);
 	if ((sched->options.prefix_cache || retracted) && first->reach < REACH_NOTHING)
 		prompt.page_count = first->bound / sched->options.page_tokens;
-	if (sched->options.prefix_cache && !retracted && !first->remote && first->reach == REACH_TAILS)
+	if (sched->options.prefix_cache && !retracted && !first->remote &&
+	    first->reach == REACH_TAILS)
 		list_tails(sched, request, first->bound, &prompt);
 	KVS_ASSERT(cache_probe(sched->cache, &prompt, first->remote ? PROBE_DECODE : PROBE_ALL,
 			       &first->probe, NULL) == 0);
@@ -65,9 +70,12 @@ static void probe(struct sched *sched, struct request *request, struct first *fi
 
 /* --- the chunk -------------------------------------------------------------------------------- */
 
-/* What a query behind the image attends to, and what is computed behind it; between hit and image: holes. */
-static struct demand image_demand(const struct group *group, uint32_t hit, uint32_t computed, uint32_t end,
-				  uint32_t reserve)
+/*
+ * What a query behind the image attends to, and what is computed behind it; between hit and image:
+ * holes.
+ */
+static struct demand image_demand(const struct group *group, uint32_t hit, uint32_t computed,
+				  uint32_t end, uint32_t reserve)
 {
 	const uint32_t first = group_expired_blocks(group, computed);
 	const uint32_t restored = hit / group->spec.block_tokens;
@@ -100,7 +108,8 @@ static bool size_chunk(struct sched *sched, struct request *request, struct firs
 {
 	const uint32_t     hit = (uint32_t)first->probe.host_tokens;
 	const uint64_t     promotion = first->probe.promotion_tokens;
-	struct chunk_shape shape = { .local = true, .begin = hit, .hit = hit, .prompt = request->prefill };
+	struct chunk_shape shape = { .local = true, .begin = hit, .hit = hit,
+				     .prompt = request->prefill };
 
 	first->begin = hit;
 	if (promotion > hit && promotion < request->prefill)
@@ -118,8 +127,8 @@ static bool size_chunk(struct sched *sched, struct request *request, struct firs
 static bool size_remote(struct sched *sched, struct request *request, struct first *first)
 {
 	const uint32_t           hit = (uint32_t)first->probe.host_tokens;
-	const struct chunk_shape shape = { .begin = hit, .tokens = request->prefill - hit, .hit = hit,
-					   .reserve = sched->options.decode_tokens,
+	const struct chunk_shape shape = { .begin = hit, .tokens = request->prefill - hit,
+					   .hit = hit, .reserve = sched->options.decode_tokens,
 					   .prompt = request->prefill, .completes = true };
 
 	first->begin = hit;
@@ -180,7 +189,8 @@ static bool ends_in_tail(const struct first *first)
 
 static enum planned take(struct sched *sched, struct request *request, const struct first *first)
 {
-	const struct cache_admission admission = { .tables = request->tables, .demands = first->demands,
+	const struct cache_admission admission = { .tables = request->tables,
+						   .demands = first->demands,
 						   .probe = &first->probe,
 						   .completed = { .computed = COMPUTED_NONE } };
 	struct cache_admitted        admitted;
@@ -231,7 +241,8 @@ enum planned admit_first(struct sched *sched, struct request *request)
 
 	if (sched->mover.load_ticket_max - mover_loading(&sched->mover) < tickets)
 		return PLAN_LATER;
-	if (request->snapshot != SLOT_NONE && !snapshot_is_ready(&sched->snapshots, request->snapshot))
+	if (request->snapshot != SLOT_NONE &&
+	    !snapshot_is_ready(&sched->snapshots, request->snapshot))
 		return PLAN_LATER;
 	if (!place_lend(sched, request))
 		return PLAN_LATER;

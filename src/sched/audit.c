@@ -38,7 +38,8 @@ void sched_audit(const struct sched *sched)
 	for (state = 0; state < REQUEST_STATE_COUNT; state++) {
 		list_audit(&sched->lists[state], sched->links, sched->options.request_max);
 		linked += sched->lists[state].count;
-		for (slot = sched->lists[state].head; slot != SLOT_NONE; slot = sched->links[slot].next)
+		for (slot = sched->lists[state].head; slot != SLOT_NONE;
+		     slot = sched->links[slot].next)
 			KVS_ASSERT_CMP(sched->requests[slot].state, ==, state);
 	}
 	list_audit(&sched->unprepared, sched->unprepared_links, sched->options.request_max);

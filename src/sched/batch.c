@@ -15,7 +15,8 @@ static_assert(BLOCK_NULL == SLOT_HOLE, "a table's hole is a line's");
 
 /* --- open and close --------------------------------------------------------------------------- */
 
-static bool open_groups(struct batcher *batcher, const uint32_t *slot_max, const uint32_t *fresh_max)
+static bool open_groups(struct batcher *batcher, const uint32_t *slot_max,
+			const uint32_t *fresh_max)
 {
 	uint32_t g;
 
@@ -60,12 +61,14 @@ void batcher_close(struct batcher *batcher)
 
 size_t batcher_bytes(const struct batcher *batcher)
 {
-	const size_t row_bytes = sizeof(*batcher->rows) + batcher->group_count * sizeof(*batcher->tables);
+	const size_t row_bytes =
+		sizeof(*batcher->rows) + batcher->group_count * sizeof(*batcher->tables);
 	size_t       bytes = batcher->row_max * row_bytes;
 	uint32_t     g;
 
 	for (g = 0; g < batcher->group_count; g++) {
-		bytes += (size_t)batcher->row_max * batcher->slot_max[g] * sizeof(*batcher->slots[g]) +
+		bytes += (size_t)batcher->row_max * batcher->slot_max[g] *
+				 sizeof(*batcher->slots[g]) +
 			 batcher->fresh_max[g] * sizeof(*batcher->fresh[g]);
 	}
 	return bytes;
@@ -97,7 +100,8 @@ static uint32_t make_place(struct batcher *batcher, enum batch_kind kind)
 	return at;
 }
 
-void batch_add(struct batcher *batcher, const struct batch_row *row, const struct table *const *tables)
+void batch_add(struct batcher *batcher, const struct batch_row *row,
+	       const struct table *const *tables)
 {
 	uint32_t at;
 

@@ -2,10 +2,10 @@
 /*
  * A forward: its rows, and the block table of each group for all of them.
  *
- * Prefills come before decodes, each in the order of the plan; prefills are all local, or all a peer's.
- * A table has a line a row, as wide as the widest of them: slot i of a line covers tokens
- * [i * q, (i + 1) * q) of its request for as long as it lives, 0 is a hole, -1 lies behind the line's
- * end.  Slots are never moved together.
+ * Prefills come before decodes, each in the order of the plan; prefills are all local, or all a
+ * peer's.  A table has a line a row, as wide as the widest of them: slot i of a line covers tokens
+ * [i * q, (i + 1) * q) of its request for as long as it lives, 0 is a hole, -1 lies behind the
+ * line's end.  Slots are never moved together.
  *
  * Limits   row_max rows; tables of slot_max slots a line; nothing allocates after open.
  * Threads  The cache thread only.
@@ -75,10 +75,11 @@ size_t batcher_bytes(const struct batcher *batcher); /* memory in use */
 
 void batch_begin(struct batcher *batcher);
 /*
- * One more row; asserts that one fits, and that local prefills and a peer's do not meet.  tables, one a
- * group, NULL where the request has none, are read by batch_end().
+ * One more row; asserts that one fits, and that local prefills and a peer's do not meet.  tables,
+ * one a group, NULL where the request has none, are read by batch_end().
  */
-void batch_add(struct batcher *batcher, const struct batch_row *row, const struct table *const *tables);
+void batch_add(struct batcher *batcher, const struct batch_row *row,
+	       const struct table *const *tables);
 /* Fresh blocks of an admission, in the lists of cache_admitted. */
 void batch_add_fresh(struct batcher *batcher, const uint32_t *fresh, const uint32_t *fresh_count);
 /* Good until the next batch_begin(). */

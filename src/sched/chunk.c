@@ -79,7 +79,8 @@ static struct demand remote_demand(const struct group *group, const struct chunk
 	return demand_dense(shape->tokens, shape->reserve);
 }
 
-void chunk_demands(const struct groups *groups, const struct chunk_shape *shape, struct demand *ret_demands)
+void chunk_demands(const struct groups *groups, const struct chunk_shape *shape,
+		   struct demand *ret_demands)
 {
 	uint32_t g;
 

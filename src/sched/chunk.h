@@ -3,8 +3,9 @@
  * How much of a prompt a forward computes, what blocks that takes, and how long a request may be.
  *
  * A chunk that ends at a page boundary leaves a checkpoint that others can restore; one that ends
- * elsewhere leaves none for any group with a state.  So with a state group chunks are cut at boundaries,
- * at the promotion boundary first: the one place where the other groups could already go further.
+ * elsewhere leaves none for any group with a state.  So with a state group chunks are cut at
+ * boundaries, at the promotion boundary first: the one place where the other groups could already
+ * go further.
  *
  * Pure arithmetic; all in tokens unless a name says otherwise.
  */
@@ -26,16 +27,17 @@ struct chunk_ask {
 };
 
 /*
- * The size of the next aligned chunk; 0: not now, a larger budget will do.  Cut at the promotion boundary;
- * all that is left, when it fits; up to the next page boundary, from within a page; else whole pages.
+ * The size of the next aligned chunk; 0: not now, a larger budget will do.  Cut at the promotion
+ * boundary; all that is left, when it fits; up to the next page boundary, from within a page; else
+ * whole pages.
  */
 uint32_t chunk_align(const struct chunk_ask *ask);
 
 /*
- * Of a chunk that takes all that is left and passes a page boundary: the tokens behind its last boundary.
- * They are computed in a forward of their own, so that the body ends at a checkpoint, and their room is
- * reserved with the body's: that forward takes it with table_consume() and demands nothing.  0: nothing
- * to split.
+ * Of a chunk that takes all that is left and passes a page boundary: the tokens behind its last
+ * boundary.  They are computed in a forward of their own, so that the body ends at a checkpoint,
+ * and their room is reserved with the body's: that forward takes it with table_consume() and
+ * demands nothing. 0: nothing to split.
  */
 uint32_t chunk_final_tail(const struct chunk_ask *ask, uint32_t size);
 
@@ -52,12 +54,14 @@ struct chunk_shape {
 };
 
 /*
- * The demand of each group.  FULL and WINDOW take dense room; behind a chunk that neither completes the
- * prompt nor has a tail they reserve nothing.  A STATE of a local prompt is sparse: the block of the
- * chunk's end, and room for a tail, but none for the decode step, which takes its own.  Of a peer's
- * prompt a STATE has its last block only, and a WINDOW the blocks that the window of its end covers.
+ * The demand of each group.  FULL and WINDOW take dense room; behind a chunk that neither completes
+ * the prompt nor has a tail they reserve nothing.  A STATE of a local prompt is sparse: the block
+ * of the chunk's end, and room for a tail, but none for the decode step, which takes its own.  Of a
+ * peer's prompt a STATE has its last block only, and a WINDOW the blocks that the window of its end
+ * covers.
  */
-void chunk_demands(const struct groups *groups, const struct chunk_shape *shape, struct demand *ret_demands);
+void chunk_demands(const struct groups *groups, const struct chunk_shape *shape,
+		   struct demand *ret_demands);
 
 struct chunk_limits {
 	const struct groups *groups;
@@ -71,9 +75,9 @@ struct chunk_limits {
 };
 
 /*
- * Parents that a request of so many tokens, prompt and output, needs at its worst, alone, in chunks whose
- * budget is C or less.  A longer one never needs fewer.  A hit that ends within a page may need more: who
- * has no room for one does without it.
+ * Parents that a request of so many tokens, prompt and output, needs at its worst, alone, in chunks
+ * whose budget is C or less.  A longer one never needs fewer.  A hit that ends within a page may
+ * need more: who has no room for one does without it.
  */
 uint64_t chunk_parents(const struct chunk_limits *limits, uint32_t tokens);
 /* The largest request that fits; 0 where none does. */

@@ -114,8 +114,8 @@ static void print_ended(const struct explanation *explanation, const struct grou
 	const char *const             word = explanation_word(explanation);
 
 	if (end->group == SHORTFALL_NONE || !saying->of_block) {
-		(void)snprintf(buffer, buffer_bytes, "hit %s of %s tokens, ended by %s: %s", hit, bound,
-			       word, saying->plain);
+		(void)snprintf(buffer, buffer_bytes, "hit %s of %s tokens, ended by %s: %s", hit,
+			       bound, word, saying->plain);
 		return;
 	}
 	KVS_ASSERT_CMP(end->group, <, groups->count);
@@ -125,19 +125,21 @@ static void print_ended(const struct explanation *explanation, const struct grou
 		       saying->of_block);
 }
 
-char *explanation_print(const struct explanation *explanation, const struct groups *groups, char *buffer,
-			size_t buffer_bytes)
+char *explanation_print(const struct explanation *explanation, const struct groups *groups,
+			char *buffer, size_t buffer_bytes)
 {
 	char hit[UNITS_TEXT_BYTES];
 	char bound[UNITS_TEXT_BYTES];
 
-	units_format_count((uint64_t)explanation->tokens[STRATUM_DEVICE] + explanation->tokens[STRATUM_HOST],
+	units_format_count((uint64_t)explanation->tokens[STRATUM_DEVICE] +
+				   explanation->tokens[STRATUM_HOST],
 			   hit);
 	units_format_count(explanation->bound_tokens, bound);
 	if (explanation->reason != MISS_NONE) {
 		print_ended(explanation, groups, hit, bound, buffer, buffer_bytes);
 		return buffer;
 	}
-	(void)snprintf(buffer, buffer_bytes, "hit %s of %s tokens, all that may be restored", hit, bound);
+	(void)snprintf(buffer, buffer_bytes, "hit %s of %s tokens, all that may be restored", hit,
+		       bound);
 	return buffer;
 }

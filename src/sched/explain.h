@@ -27,7 +27,7 @@
 	X(MISS_NO_CACHE, "no_cache")   /* the prefix cache is switched off */ \
 	X(MISS_ROLE, "role")           /* a DECODE rank asks no store */ \
 	X(MISS_HOLD_EXPIRED, "hold_expired") /* it was read, and its hold ran out before its admission */ \
-	X(MISS_DISPLACED, "displaced")      /* it was there or was read, and was evicted before its admission */
+	X(MISS_DISPLACED, "displaced")       /* it was there or read, and evicted before its admission */
 
 enum miss_reason {
 #define MISS_REASON(name, text) name,
@@ -64,10 +64,10 @@ enum read_outcome explanation_read(const struct explanation *explanation);
 /* The one word that reports count by: that of the reason, or of the read's outcome. */
 const char *explanation_word(const struct explanation *explanation);
 /*
- * One sentence for people, cut at the buffer's end: "hit 4,736 of 7,808 tokens, ended by evicted: block 37
- * of group 0 "full" is no longer in the store".  Returns the buffer.
+ * One sentence for people, cut at the buffer's end: "hit 4,736 of 7,808 tokens, ended by evicted:
+ * block 37 of group 0 "full" is no longer in the store".  Returns the buffer.
  */
-char *explanation_print(const struct explanation *explanation, const struct groups *groups, char *buffer,
-			size_t buffer_bytes);
+char *explanation_print(const struct explanation *explanation, const struct groups *groups,
+			char *buffer, size_t buffer_bytes);
 
 #endif

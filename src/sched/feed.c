@@ -14,10 +14,11 @@ static const char *kind_name(enum sched_event_kind kind)
 	return names[kind];
 }
 
-static int unfit(const struct request *request, const struct sched_event *event, struct kvs_error *err)
+static int unfit(const struct request *request, const struct sched_event *event,
+		 struct kvs_error *err)
 {
-	return err_set(err, KVS_E_INVALID, "event: %s of \"%s\"; does not fit %s", kind_name(event->kind),
-		       request->id, request_state_name(request->state));
+	return err_set(err, KVS_E_INVALID, "event: %s of \"%s\"; does not fit %s",
+		       kind_name(event->kind), request->id, request_state_name(request->state));
 }
 
 /* --- tokens ----------------------------------------------------------------------------------- */
@@ -34,7 +35,8 @@ static int check_tokens(const struct sched *sched, const struct request *request
 	uint32_t i;
 
 	if (event->token_count == 0 || event->token_count > most || !event->tokens) {
-		return err_set(err, KVS_E_INVALID, "token_count: %u in %s of \"%s\"; must be 1 to %u",
+		return err_set(err, KVS_E_INVALID,
+			       "token_count: %u in %s of \"%s\"; must be 1 to %u",
 			       event->token_count, kind_name(event->kind), request->id, most);
 	}
 	if (event->token_count > sched->options.request_tokens_max - request->token_count) {
@@ -45,7 +47,8 @@ static int check_tokens(const struct sched *sched, const struct request *request
 	}
 	for (i = 0; i < event->token_count; i++) {
 		if (event->tokens[i] < 0) {
-			return err_set(err, KVS_E_INVALID, "tokens: %d in %s of \"%s\"; must not be negative",
+			return err_set(err, KVS_E_INVALID,
+				       "tokens: %d in %s of \"%s\"; must not be negative",
 				       event->tokens[i], kind_name(event->kind), request->id);
 		}
 	}
@@ -87,8 +90,8 @@ static int end_with(struct sched *sched, struct request *request, const struct s
 	return 0;
 }
 
-static int reserve(const struct sched *sched, struct request *request, const struct sched_event *event,
-		   struct kvs_error *err)
+static int reserve(const struct sched *sched, struct request *request,
+		   const struct sched_event *event, struct kvs_error *err)
 {
 	if (request->state != REQUEST_DECODING)
 		return unfit(request, event, err);
@@ -156,7 +159,8 @@ static int apply(struct sched *sched, struct request *request, const struct sche
 	case SCHED_EVENT_KINDS:
 		break;
 	}
-	return err_set(err, KVS_E_INVALID, "kind: %d of \"%s\" is no event", (int)event->kind, request->id);
+	return err_set(err, KVS_E_INVALID, "kind: %d of \"%s\" is no event", (int)event->kind,
+		       request->id);
 }
 
 int sched_feed(struct sched *sched, const struct sched_event *events, uint32_t count,
@@ -167,7 +171,8 @@ int sched_feed(struct sched *sched, const struct sched_event *events, uint32_t c
 
 	storage_begin(sched);
 	for (i = 0; i < count; i++) {
-		struct request *const request = events[i].id ? request_find(sched, events[i].id) : NULL;
+		struct request *const request =
+			events[i].id ? request_find(sched, events[i].id) : NULL;
 
 		/* It may have ended by itself, in this round or in an earlier one. */
 		if (request && request->state != REQUEST_FINISHED)

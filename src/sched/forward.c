@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A forward is built of candidates in their order: later chunks, decode steps, and the loop over all. */
+/*
+ * A forward is built of candidates in their order: later chunks, decode steps, and the loop over
+ * all.
+ */
 #include "sched/parts.h"
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
-static void add_row(struct sched *sched, struct request *request, enum batch_kind kind, uint32_t begin,
-		    uint32_t token_count)
+static void add_row(struct sched *sched, struct request *request, enum batch_kind kind,
+		    uint32_t begin, uint32_t token_count)
 {
 	const struct batch_row row = {
 		.id = request->id,
@@ -32,7 +35,8 @@ uint32_t forward_decode_room(const struct sched *sched)
 	return sched->options.role == SCHED_PREFILL ? 0 : sched->options.decode_tokens;
 }
 
-void forward_prefilled(struct sched *sched, struct request *request, uint32_t begin, uint32_t token_count)
+void forward_prefilled(struct sched *sched, struct request *request, uint32_t begin,
+		       uint32_t token_count)
 {
 	const bool completes = begin + token_count == request->prefill;
 
@@ -81,7 +85,8 @@ static enum planned admit_more(struct sched *sched, struct request *request,
 {
 	const struct cache_admission admission = {
 		.tables = request->tables, .demands = demands,
-		.completed = completed_of(sched, request, request->computed), .epoch = request->epoch
+		.completed = completed_of(sched, request, request->computed),
+		.epoch = request->epoch
 	};
 	struct cache_admitted        admitted;
 	const int                    rc = cache_admit(sched->cache, &admission, &admitted, NULL);
@@ -103,7 +108,8 @@ uint32_t forward_size(const struct sched *sched, const struct request *request, 
 		      uint32_t promotion, uint32_t *ret_tail)
 {
 	const struct sched_options *const options = &sched->options;
-	const struct chunk_ask            ask = { .first = first, .unscheduled = request->prefill - first,
+	const struct chunk_ask            ask = { .first = first,
+						  .unscheduled = request->prefill - first,
 						  .budget = sched->forward.budget,
 						  .page_tokens = options->page_tokens,
 						  .promotion = promotion };
@@ -133,10 +139,11 @@ static bool shape_tail(const struct sched *sched, const struct request *request,
 static bool shape_chunk(const struct sched *sched, const struct request *request,
 			struct chunk_shape *ret_shape)
 {
-	struct chunk_shape shape = { .local = true, .begin = request->computed, .hit = request->computed,
-				     .prompt = request->prefill };
+	struct chunk_shape shape = { .local = true, .begin = request->computed,
+				     .hit = request->computed, .prompt = request->prefill };
 
-	shape.tokens = forward_size(sched, request, request->computed, request->promotion, &shape.tail);
+	shape.tokens =
+		forward_size(sched, request, request->computed, request->promotion, &shape.tail);
 	shape.completes = shape.begin + shape.tokens == request->prefill;
 	shape.reserve = shape.tail + forward_decode_room(sched);
 	*ret_shape = shape;
@@ -149,7 +156,8 @@ enum planned forward_chunk(struct sched *sched, struct request *request)
 	struct chunk_shape shape;
 	enum planned       planned;
 
-	if (!(request->tail > 0 ? shape_tail(sched, request, &shape) : shape_chunk(sched, request, &shape)))
+	if (!(request->tail > 0 ? shape_tail(sched, request, &shape)
+				: shape_chunk(sched, request, &shape)))
 		return PLAN_LATER;
 	chunk_demands(groups_of(sched), &shape, demands);
 	planned = admit_more(sched, request, demands);
@@ -163,8 +171,8 @@ enum planned forward_chunk(struct sched *sched, struct request *request)
 /* --- decode ----------------------------------------------------------------------------------- */
 
 /*
- * Tokens of room that a step may need: a forward whose tokens have not come gives up to D of them, but the
- * one that ends a prompt gives one.
+ * Tokens of room that a step may need: a forward whose tokens have not come gives up to D of them,
+ * but the one that ends a prompt gives one.
  */
 static uint64_t decode_end(const struct sched *sched, const struct request *request)
 {
@@ -174,7 +182,8 @@ static uint64_t decode_end(const struct sched *sched, const struct request *requ
 
 	if (request->pending > 0 && request->token_count == request->prefill)
 		ahead -= step - 1;
-	end = request->token_count - 1 + ahead + (request->reserve > step ? request->reserve : step);
+	end = request->token_count - 1 + ahead +
+	      (request->reserve > step ? request->reserve : step);
 	return end < sched->table_tokens ? end : sched->table_tokens;
 }
 
@@ -205,8 +214,8 @@ static enum planned admit_step(struct sched *sched, struct request *request, uin
 
 	if (is_quick(sched, request, tokens)) {
 		for (g = 0; g < groups_of(sched)->count; g++) {
-			KVS_ASSERT(table_consume(&request->tables[g], &groups_of(sched)->group[g], tokens,
-						 NULL) == 0);
+			KVS_ASSERT(table_consume(&request->tables[g], &groups_of(sched)->group[g],
+						 tokens, NULL) == 0);
 		}
 		renew_fence(sched, request, false);
 		return PLANNED;
@@ -216,8 +225,8 @@ static enum planned admit_step(struct sched *sched, struct request *request, uin
 }
 
 /*
- * Decodes beside prefills leave the pending one a page, for with a state it goes by pages; where a forward
- * has no room for both, they go first.
+ * Decodes beside prefills leave the pending one a page, for with a state it goes by pages; where a
+ * forward has no room for both, they go first.
  */
 static bool has_budget(const struct sched *sched)
 {
@@ -270,7 +279,9 @@ enum planned forward_decode(struct sched *sched, struct request *request)
 
 /* --- the loop --------------------------------------------------------------------------------- */
 
-/* A prompt that is under way, but for a tail that is provided for, stays at the head of the line. */
+/*
+ * A prompt that is under way, but for a tail that is provided for, stays at the head of the line.
+ */
 static bool may_go_on(const struct request *request)
 {
 	return request->state != REQUEST_PREFILLING || request->tail > 0;
@@ -347,7 +358,8 @@ static bool plan_one(struct sched *sched, struct request *request)
 	case REQUEST_STATE_COUNT:
 		break;
 	}
-	KVS_PANIC("request \"%s\": %s is no candidate", request->id, request_state_name(request->state));
+	KVS_PANIC("request \"%s\": %s is no candidate", request->id,
+		  request_state_name(request->state));
 }
 
 void forward_build(struct sched *sched)

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See chunk.h: how long a request may be.  Each group's worst moment is counted as if all came at once,
- * so that a request that is let in can always be finished once it is alone.
+ * See chunk.h: how long a request may be.  Each group's worst moment is counted as if all came at
+ * once, so that a request that is let in can always be finished once it is alone.
  */
 #include "sched/chunk.h"
 
-/* What the limit of one request depends on; signed, because differences of it may be less than none. */
+/*
+ * What the limit of one request depends on; signed, because differences of it may be less than
+ * none.
+ */
 struct worst {
 	const struct chunk_limits *limits;
 	int64_t                    tokens; /* T: prompt and output */
@@ -51,10 +54,14 @@ static int64_t dense_blocks(const struct worst *worst, const struct group *group
 	return blocks(group, worst->prompt + worst->step + worst->ahead);
 }
 
-/* So many tokens behind those that a window of them attends to, which may begin anywhere in a block. */
+/*
+ * So many tokens behind those that a window of them attends to, which may begin anywhere in a
+ * block.
+ */
 static int64_t span_blocks(const struct group *group, int64_t tokens)
 {
-	return blocks(group, (int64_t)group->window_tokens - 1 + tokens + group->spec.block_tokens - 1);
+	return blocks(group,
+		      (int64_t)group->window_tokens - 1 + tokens + group->spec.block_tokens - 1);
 }
 
 /* The longest tail that may be split off a last chunk whose body ends at `body` tokens or later. */
@@ -69,9 +76,9 @@ static int64_t tail_blocks(const struct worst *worst, const struct group *group,
 }
 
 /*
- * The checkpoint before a chunk, if there was one, and that of its end; the same with a tail behind it; and
- * when it decodes the state before the last step, of which one token may have been right, and the room of
- * the next one.
+ * The checkpoint before a chunk, if there was one, and that of its end; the same with a tail behind
+ * it; and when it decodes the state before the last step, of which one token may have been right,
+ * and the room of the next one.
  */
 static int64_t state_blocks(const struct worst *worst, const struct group *group)
 {
@@ -92,9 +99,9 @@ static int64_t state_blocks(const struct worst *worst, const struct group *group
 }
 
 /*
- * Any chunk may be the last one and as long as a chunk can be: earlier ones may have shared their forward.
- * A DECODE rank takes a peer's prompt too: what was restored, and the window of the prompt's end; it
- * computes chunks when a request comes back from a retraction.
+ * Any chunk may be the last one and as long as a chunk can be: earlier ones may have shared their
+ * forward.  A DECODE rank takes a peer's prompt too: what was restored, and the window of the
+ * prompt's end; it computes chunks when a request comes back from a retraction.
  */
 static int64_t window_blocks(const struct worst *worst, const struct group *group)
 {
@@ -126,8 +133,8 @@ static int64_t packed(const struct group *group, int64_t count)
 }
 
 /*
- * Blocks fill a parent one after the other.  Where old ones go, those that are left may begin within one
- * parent and end within another.
+ * Blocks fill a parent one after the other.  Where old ones go, those that are left may begin
+ * within one parent and end within another.
  */
 static int64_t group_parents(const struct worst *worst, const struct group *group)
 {

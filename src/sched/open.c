@@ -23,7 +23,8 @@ static int check_range(const char *field, uint64_t value, uint64_t least, uint64
 	if (value >= least && value <= most)
 		return 0;
 	return err_set(err, KVS_E_INVALID, "%s: %llu; must be %llu to %llu", field,
-		       (unsigned long long)value, (unsigned long long)least, (unsigned long long)most);
+		       (unsigned long long)value, (unsigned long long)least,
+		       (unsigned long long)most);
 }
 
 static int check_forwards(const struct sched_options *options, struct kvs_error *err)
@@ -76,7 +77,8 @@ static int check_groups(const struct sched_options *options, struct kvs_error *e
 			continue;
 		rc = err_set(err, KVS_E_INVALID,
 			     GROUP_LABEL "chunk_tokens: %u; a state needs chunks of a page, %u", g,
-			     groups.group[g].spec.name, options->chunk_tokens, options->page_tokens);
+			     groups.group[g].spec.name, options->chunk_tokens,
+			     options->page_tokens);
 	}
 	return rc;
 }
@@ -89,8 +91,10 @@ static int check(const struct sched_options *options, struct kvs_error *err)
 		rc = check_range("device_parents", options->device_parents, 1, INT32_MAX, err);
 	if (rc == 0)
 		rc = check_range("request_max", options->request_max, 1, SCHED_REQUESTS_MAX, err);
-	if (rc == 0)
-		rc = check_range("request_tokens_max", options->request_tokens_max, 1, TOKENS_MAX, err);
+	if (rc == 0) {
+		rc = check_range("request_tokens_max", options->request_tokens_max, 1, TOKENS_MAX,
+				 err);
+	}
 	if (rc == 0)
 		rc = check_forwards(options, err);
 	if (rc == 0)
@@ -115,10 +119,13 @@ static int open_cache(struct sched *sched, struct kvs_error *err)
 						    .device_parents = options->device_parents,
 						    .host_parents = options->host_parents,
 						    .prompt_pages = sched->page_max,
-						    .sink = { .inserted = told_inserted, .ctx = sched } };
-	struct mover_options              mover = { .save_ticket_max = host ? options->save_ticket_max : 1,
-						    .save_row_max = host ? options->save_row_max : 1,
-						    .load_ticket_max = options->load_ticket_max };
+						    .sink = { .inserted = told_inserted,
+							      .ctx = sched } };
+	struct mover_options              mover = {
+		.save_ticket_max = host ? options->save_ticket_max : 1,
+		.save_row_max = host ? options->save_row_max : 1,
+		.load_ticket_max = options->load_ticket_max
+	};
 	int                               rc = cache_open(&cache, &sched->cache, err);
 
 	if (rc == 0 && host)
@@ -140,7 +147,8 @@ static int open_requests(struct sched *sched, struct kvs_error *err)
 	int            state;
 
 	sched->requests = calloc(max, sizeof(*sched->requests));
-	sched->tokens = calloc((size_t)max * sched->options.request_tokens_max, sizeof(*sched->tokens));
+	sched->tokens =
+		calloc((size_t)max * sched->options.request_tokens_max, sizeof(*sched->tokens));
 	sched->hashes = calloc((size_t)max * sched->page_max, sizeof(*sched->hashes));
 	sched->links = calloc(max, sizeof(*sched->links));
 	sched->unprepared_links = calloc(max, sizeof(*sched->unprepared_links));
@@ -149,7 +157,8 @@ static int open_requests(struct sched *sched, struct kvs_error *err)
 	if (!sched->requests || !sched->tokens || !sched->hashes || !sched->links ||
 	    !sched->unprepared_links || !sched->heap || !sched->ended ||
 	    slots_open(&sched->slots, max) < 0 ||
-	    map_open(&sched->ids, max, sched->requests->id, sizeof(*sched->requests), SCHED_ID_BYTES) < 0)
+	    map_open(&sched->ids, max, sched->requests->id, sizeof(*sched->requests),
+		     SCHED_ID_BYTES) < 0)
 		return no_memory(err, "requests");
 	list_links_init(sched->links, max);
 	list_links_init(sched->unprepared_links, max);
@@ -324,7 +333,8 @@ size_t sched_bytes(const struct sched *sched)
 	const struct sched_options *const options = &sched->options;
 	const size_t request_bytes = sizeof(*sched->requests) + sizeof(*sched->links) +
 				     sizeof(*sched->unprepared_links) + sizeof(*sched->heap) +
-				     sizeof(*sched->ended) + sched->page_max * sizeof(*sched->hashes) +
+				     sizeof(*sched->ended) +
+				     sched->page_max * sizeof(*sched->hashes) +
 				     options->request_tokens_max * sizeof(*sched->tokens);
 	size_t       place_bytes = options->group_count * sizeof(*sched->tables) + sizeof(uint32_t);
 	uint32_t     g;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Candidates of a forward, in order: by rank of state, then by id as text, so that every rank of a replica
- * comes to the same.  A heap of slots: what a forward does not get to is never sorted.
+ * Candidates of a forward, in order: by rank of state, then by id as text, so that every rank of a
+ * replica comes to the same.  A heap of slots: what a forward does not get to is never sorted.
  */
 #include <string.h>
 
@@ -84,7 +84,10 @@ void order_fill(struct sched *sched)
 		add_state(sched, REQUEST_PREFILL_DONE);
 		add_state(sched, REQUEST_DECODING);
 	}
-	/* One comes back at a time, the one that went first, and none before the one it made room for. */
+	/*
+	 * One comes back at a time, the one that went first, and none before the one it made room
+	 * for.
+	 */
 	if (sched->lists[REQUEST_RETRACTED].count > 0 && sched->barrier == SLOT_NONE)
 		sched->heap[sched->heap_count++] = sched->lists[REQUEST_RETRACTED].head;
 	for (at = sched->heap_count / 2; at-- > 0;)

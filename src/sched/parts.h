@@ -97,8 +97,8 @@ void request_hash(const struct sched *sched, struct request *request);
 struct prompt request_prompt(const struct sched *sched, const struct request *request);
 
 /*
- * place.c: a place in the batch, and its tables.  Lent first, empty, for an admission that may be refused;
- * false: none is free.
+ * place.c: a place in the batch, and its tables.  Lent first, empty, for an admission that may be
+ * refused; false: none is free.
  */
 bool place_lend(struct sched *sched, struct request *request);
 void place_take(struct sched *sched, struct request *request);
@@ -106,7 +106,8 @@ void place_give_back(struct sched *sched, struct request *request);
 void place_audit(const struct sched *sched);
 
 /* publish.c: what a request has completed gets its names. */
-struct cache_completed completed_of(const struct sched *sched, struct request *request, uint64_t computed);
+struct cache_completed completed_of(const struct sched *sched, struct request *request,
+				    uint64_t computed);
 void completed_note(struct request *request, const struct cache_completed *completed);
 /* For an admission that may put named blocks into slots: the fence of what the request reads. */
 uint64_t fence_of(const struct sched *sched, const struct request *request);
@@ -136,8 +137,8 @@ void         forward_no_room(struct sched *sched, const struct request *request,
 uint32_t     forward_size(const struct sched *sched, const struct request *request, uint32_t first,
 			  uint32_t promotion, uint32_t *ret_tail);
 /*
- * Tokens that have their cache for sure.  Of what is known, a decoding request lacks one step's: the drafts
- * of a longer step may have been refused, and the last one sampled has none.
+ * Tokens that have their cache for sure.  Of what is known, a decoding request lacks one step's:
+ * the drafts of a longer step may have been refused, and the last one sampled has none.
  */
 uint32_t     forward_computed(const struct sched *sched, const struct request *request);
 /* Tokens of room that a prompt's end leaves for the first decode step. */
@@ -180,8 +181,8 @@ uint64_t             storage_wake_ns(const struct sched *sched);
 void                 storage_audit(const struct sched *sched);
 
 /* why.c: the explanation of a first admission. */
-void why_admitted(struct sched *sched, struct request *request, const struct cache_admitted *admitted,
-		  uint32_t bound);
+void why_admitted(struct sched *sched, struct request *request,
+		  const struct cache_admitted *admitted, uint32_t bound);
 
 /* plan.c */
 void plan_copy(struct sched *sched, uint64_t ticket); /* 0: none */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Places of the batch: a number for as long as a request computes, and the tables that go with it.  The
- * one that was free longest is taken next.
+ * Places of the batch: a number for as long as a request computes, and the tables that go with it.
+ * The one that was free longest is taken next.
  */
 #include "sched/parts.h"
 

@@ -8,7 +8,8 @@ void plan_copy(struct sched *sched, uint64_t ticket)
 {
 	if (ticket == 0)
 		return;
-	KVS_ASSERT_CMP(sched->copy_count, <, sched->mover.save_ticket_max + sched->mover.load_ticket_max);
+	KVS_ASSERT_CMP(sched->copy_count, <,
+		       sched->mover.save_ticket_max + sched->mover.load_ticket_max);
 	sched->copies[sched->copy_count++] = ticket;
 }
 
@@ -91,7 +92,8 @@ void sched_next(struct sched *sched, const struct tick *tick, const struct sched
 
 	sched->now_ns = tick->now_ns;
 	sched->copy_count = 0;
-	sched->forward = (struct forward){ .budget = sched->options.chunk_tokens, .blocked = SLOT_NONE };
+	sched->forward = (struct forward){ .budget = sched->options.chunk_tokens,
+					   .blocked = SLOT_NONE };
 	storage_begin(sched);
 	erase_finished(sched);
 	storage_tick(sched, tick);
@@ -107,7 +109,8 @@ void sched_next(struct sched *sched, const struct tick *tick, const struct sched
 		plan_copy(sched, mover_drain(&sched->mover));
 	sched->plan = (struct sched_plan){ .forward = batch_end(&sched->batcher),
 					   .copies = sched->copies, .copy_count = sched->copy_count,
-					   .ended = sched->ended, .ended_count = sched->ended_count };
+					   .ended = sched->ended,
+					   .ended_count = sched->ended_count };
 	storage_outputs(sched);
 	*ret_plan = &sched->plan;
 }

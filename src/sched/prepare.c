@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Storage before an admission: what it would add to a prompt is considered once a request, and who waits
- * for it is woken.
+ * Storage before an admission: what it would add to a prompt is considered once a request, and who
+ * waits for it is woken.
  */
 #include "sched/parts.h"
 

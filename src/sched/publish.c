@@ -3,7 +3,8 @@
 #include "sched/parts.h"
 
 /* Only whose prefix cache is on names anything; what is retracted gets its names then. */
-struct cache_completed completed_of(const struct sched *sched, struct request *request, uint64_t computed)
+struct cache_completed completed_of(const struct sched *sched, struct request *request,
+				    uint64_t computed)
 {
 	const uint32_t         known = computed < request->token_count ? (uint32_t)computed
 									: request->token_count;
@@ -18,11 +19,11 @@ struct cache_completed completed_of(const struct sched *sched, struct request *r
 	if (!sched->options.prefix_cache || pages <= request->published)
 		return completed;
 	/*
-	 * A step of several tokens leaves a state where it ends, not where all of them are sure: only the
-	 * request's end says where that is.
+	 * A step of several tokens leaves a state where it ends, not where all of them are sure:
+	 * only the request's end says where that is.
 	 */
-	if (request->state == REQUEST_DECODING && sched->has_state && sched->options.decode_tokens > 1 &&
-	    computed < request->token_count - 1) {
+	if (request->state == REQUEST_DECODING && sched->has_state &&
+	    sched->options.decode_tokens > 1 && computed < request->token_count - 1) {
 		completed.page_count = completed.new_begin = request->published;
 		return completed;
 	}
@@ -82,8 +83,9 @@ static void publish_tail(struct sched *sched, struct request *request, uint32_t 
 }
 
 /*
- * Is it known where every group stands once what is under way has run?  A step that gives one token goes on
- * by one; of a token that is not known yet there is no name; and how many a longer step gave, nobody knows.
+ * Is it known where every group stands once what is under way has run?  A step that gives one token
+ * goes on by one; of a token that is not known yet there is no name; and how many a longer step
+ * gave, nobody knows.
  */
 static bool is_exact(const struct sched *sched, const struct request *request)
 {
@@ -106,7 +108,8 @@ void finish_publish(struct sched *sched, struct request *request)
 		completed.kind = CELL_ENDPOINT;
 	if (!exact)
 		completed.computed = COMPUTED_NONE;
-	KVS_ASSERT(cache_advance(sched->cache, request->tables, &completed, request->epoch, NULL) == 0);
+	KVS_ASSERT(cache_advance(sched->cache, request->tables, &completed, request->epoch,
+				 NULL) == 0);
 	if (exact && computed % page > 0)
 		publish_tail(sched, request, computed);
 }

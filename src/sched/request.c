@@ -33,8 +33,8 @@ static void land(struct sched *sched, struct request *request)
 }
 
 /*
- * An edge to another state gives back what that one does not own.  FREE as a target ends the request: its
- * slot is free.
+ * An edge to another state gives back what that one does not own.  FREE as a target ends the
+ * request: its slot is free.
  */
 static const struct edge {
 	enum request_state from;

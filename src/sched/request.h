@@ -4,16 +4,16 @@
  *
  *   BOOTSTRAPPING  waits for its peer                       tokens, maybe a Ready hold
  *   SUBMITTED      waits for its first chunk                tokens, maybe a Ready hold
- *   PREFETCHING    waits for storage                        tokens and a lease: neither blocks nor place
+ *   PREFETCHING    waits for storage                        tokens and a lease
  *   PREFILLING     part of its prompt is computed           place, tables
  *   PREFILL_DONE   all of it is, or is being                place, tables
  *   DECODING                                                place, tables
  *   RETRACTED      gave its blocks up, comes back           tokens, maybe an image
  *   FINISHED       until the next plan has told             nothing
  *
- * What a state owns goes when a request leaves for one that does not own it: request_step() sees to it,
- * and nobody else gives back a lease, a place, a table or an image.  edges[] in request.c is the whole
- * life, and request_step() the only place that assigns a state.
+ * What a state owns goes when a request leaves for one that does not own it: request_step() sees to
+ * it, and nobody else gives back a lease, a place, a table or an image.  edges[] in request.c is
+ * the whole life, and request_step() the only place that assigns a state.
  *
  * What is taken from storage before an admission is in `struct admission`; it moves along through
  * BOOTSTRAPPING, SUBMITTED and PREFETCHING.
@@ -111,8 +111,8 @@ struct request {
 };
 
 /*
- * Take the edge for this event: its action, then what the new state does not own is given back.  A missing
- * edge is a panic.
+ * Take the edge for this event: its action, then what the new state does not own is given back.  A
+ * missing edge is a panic.
  */
 void request_step(struct sched *sched, struct request *request, enum request_event on);
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Retraction: when nothing at all could be planned for want of room, one request gives up its blocks.
+ * Retraction: when nothing at all could be planned for want of room, one request gives up its
+ * blocks.
  *
- * With a Host its prefix and its image go there, and it comes back where it stood.  Without, it begins
- * anew, and nobody who has not begun is let in until those that compute have ended: otherwise two requests
- * could push each other out for ever.
+ * With a Host its prefix and its image go there, and it comes back where it stood.  Without, it
+ * begins anew, and nobody who has not begun is let in until those that compute have ended:
+ * otherwise two requests could push each other out for ever.
  */
 #include <string.h>
 
@@ -21,13 +22,17 @@ static void rebase(struct request *request)
 
 void retract_image(struct sched *sched, struct request *request)
 {
-	/* No forward is under way: all but the last one sampled has its cache, in every group exactly. */
+	/*
+	 * No forward is under way: all but the last one sampled has its cache, in every group
+	 * exactly.
+	 */
 	const uint32_t          computed = request->token_count - 1;
 	const uint32_t          pages = computed / sched->options.page_tokens;
 	const struct retraction retraction = {
 		.request = request_slot(sched, request),
 		.tables = request->tables,
-		.completed = { .space = &sched->space, .hashes = request->hashes, .page_count = pages,
+		.completed = { .space = &sched->space, .hashes = request->hashes,
+			       .page_count = pages,
 			       .new_begin = request->published < pages ? request->published : pages,
 			       .kind = request->published < pages ? CELL_CHUNK : CELL_NONE,
 			       .computed = computed },
@@ -45,8 +50,8 @@ void retract_image(struct sched *sched, struct request *request)
 	} else {
 		KVS_ASSERT(cache_advance(sched->cache, request->tables, &retraction.completed,
 					 request->epoch, NULL) == 0);
-		retracted.save_ticket = mover_save_prefix(&sched->mover, &sched->space, request->hashes,
-							  pages);
+		retracted.save_ticket = mover_save_prefix(&sched->mover, &sched->space,
+							  request->hashes, pages);
 	}
 	plan_copy(sched, retracted.save_ticket);
 	plan_copy(sched, retracted.stash_ticket);
@@ -79,7 +84,8 @@ static bool is_busy(const struct sched *sched)
 	if (mover_loading(&sched->mover) > 0)
 		return true;
 	for (i = 0; i < ARRAY_COUNT(states); i++) {
-		for (slot = sched->lists[states[i]].head; slot != SLOT_NONE; slot = sched->links[slot].next) {
+		for (slot = sched->lists[states[i]].head; slot != SLOT_NONE;
+		     slot = sched->links[slot].next) {
 			if (sched->requests[slot].pending > 0)
 				return true;
 		}
@@ -109,7 +115,8 @@ static struct request *largest(struct sched *sched)
 	uint32_t                        i, slot;
 
 	for (i = 0; i < ARRAY_COUNT(states); i++) {
-		for (slot = sched->lists[states[i]].head; slot != SLOT_NONE; slot = sched->links[slot].next) {
+		for (slot = sched->lists[states[i]].head; slot != SLOT_NONE;
+		     slot = sched->links[slot].next) {
 			if (is_better(&sched->requests[slot], best))
 				best = &sched->requests[slot];
 		}
@@ -137,7 +144,10 @@ static struct request *cheapest(struct sched *sched, enum request_state state)
 	return best;
 }
 
-/* Who is served before anybody comes back: the one that found no room, or the next that waits for some. */
+/*
+ * Who is served before anybody comes back: the one that found no room, or the next that waits for
+ * some.
+ */
 static uint32_t find_barrier(struct sched *sched, const struct request *victim)
 {
 	uint32_t slot = sched->forward.blocked;
@@ -171,12 +181,14 @@ static struct request *lone(struct sched *sched)
 		if (sched->lists[states[i]].count > 0)
 			request = &sched->requests[sched->lists[states[i]].head];
 	}
-	return count == 1 && mover_loading(&sched->mover) + mover_saving(&sched->mover) == 0 ? request : NULL;
+	if (count != 1 || mover_loading(&sched->mover) + mover_saving(&sched->mover) > 0)
+		return NULL;
+	return request;
 }
 
 /*
- * Alone it fits, but for the parents: its blocks lie in many that others left full of names, and what is free
- * in those is of no use to another group.  From an empty Device it fits for certain.
+ * Alone it fits, but for the parents: its blocks lie in many that others left full of names, and
+ * what is free in those is of no use to another group.  From an empty Device it fits for certain.
  */
 static bool restart_alone(struct sched *sched)
 {

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The scheduler: which request computes what in the next forward, in which blocks, and what has to be
- * moved for it between Device, Host and Store.
+ * The scheduler: which request computes what in the next forward, in which blocks, and what has to
+ * be moved for it between Device, Host and Store.
  *
- * Pure: requests, events and agreed ticks in, plans out; no thread, no clock, no allocation after open.
- * Every rank runs one and feeds it the same, so every rank makes the same plan.
+ * Pure: requests, events and agreed ticks in, plans out; no thread, no clock, no allocation after
+ * open.  Every rank runs one and feeds it the same, so every rank makes the same plan.
  *
  *   sched_submit()   requests come
  *   sched_feed()     what the engine did: tokens, ends, aborts; applied at once, in order
- *   sched_next()     the loop head: applies the agreed tick (the gate, deadlines, facts, notices, copies
- *                    that passed their fence), then plans.  Also in frozen and idle rounds
- *   the caller       submits plan.ops to the executor, in order, and the copies to the Device's engine, and
- *                    runs the forward.  Storage never waits for a copy or a forward, nor they for it:
- *                    all three know each other by tickets alone
+ *   sched_next()     the loop head: applies the agreed tick (the gate, deadlines, facts, notices,
+ *                    copies that passed their fence), then plans.  Also in frozen and idle rounds
+ *   the caller       submits plan.ops to the executor, in order, and the copies to the Device's
+ *                    engine, and runs the forward.  Storage never waits for a copy or a forward,
+ *                    nor they for it: all three know each other by tickets alone
  *
- * States    request.h: the table of edges.  Storage is considered once a request, before its admission, in
- *           PREFETCHING, which owns no block of Device and no place in the batch.
- * Roles     FUSED computes prompts and decodes.  PREFILL computes prompts and hands them over; DECODE
- *           takes them, computed elsewhere.  Only FUSED and PREFILL consider storage; a DECODE rank matches
- *           Device alone but for requests that it retracted.
+ * States    request.h: the table of edges.  Storage is considered once a request, before its
+ *           admission, in PREFETCHING, which owns no block of Device and no place in the batch.
+ * Roles     FUSED computes prompts and decodes.  PREFILL computes prompts and hands them over;
+ *           DECODE takes them, computed elsewhere.  Only FUSED and PREFILL consider storage; a
+ *           DECODE rank matches Device alone but for requests that it retracted.
  * Order     docs/design/scheduler.md: by rank of state, then by id as text.  Nothing depends on the
  *           order of a hash or on a pointer.
  * Limits    struct sched_options; a refused call changes nothing.
@@ -77,10 +77,11 @@ struct sched_options {
 struct sched;
 
 /**
- * Errors  KVS_E_INVALID  an option out of range, or two that do not go together: the sentence names the
- *                        group and the field.  Checked before anything is built.  -ENOMEM.
+ * Errors  KVS_E_INVALID  an option out of range, or two that do not go together: the sentence names
+ *                        the group and the field.  Checked before anything is built.  -ENOMEM.
  */
-int    sched_open(const struct sched_options *options, struct sched **ret_sched, struct kvs_error *err);
+int    sched_open(const struct sched_options *options, struct sched **ret_sched,
+		  struct kvs_error *err);
 /* Drops everything; what late I/O may touch is the arena's, not the scheduler's.  NULL is fine. */
 void   sched_close(struct sched *sched);
 size_t sched_bytes(const struct sched *sched);
@@ -99,8 +100,8 @@ struct sched_request {
 /**
  * All of them or none.
  *
- * Errors  KVS_E_INVALID  no tokens, an id that is too long, or one twice; tokens and new tokens past
- *                        sched_request_limit(), or past request_tokens_max; a bad extra;
+ * Errors  KVS_E_INVALID  no tokens, an id that is too long, or one twice; tokens and new tokens
+ *                        past sched_request_limit(), or past request_tokens_max; a bad extra;
  *         KVS_E_EXISTS   a live request has the id;
  *         KVS_E_FULL     request_max requests live.
  */
@@ -133,9 +134,9 @@ struct sched_event {
 /**
  * Apply events in order.  *ret_applied of them were, also after an error.
  *
- * Errors  KVS_E_INVALID  the first that does not fit the state of its request (the sentence names event,
- *                        id and state), a negative token, more tokens than a request holds: it and what
- *                        follows it changed nothing.
+ * Errors  KVS_E_INVALID  the first that does not fit the state of its request (the sentence names
+ *                        event, id and state), a negative token, more tokens than a request holds:
+ *                        it and what follows it changed nothing.
  */
 int sched_feed(struct sched *sched, const struct sched_event *events, uint32_t count,
 	       uint32_t *ret_applied, struct kvs_error *err);
@@ -177,14 +178,14 @@ void sched_next(struct sched *sched, const struct tick *tick, const struct sched
 void sched_set_intent(struct sched *sched, bool intent);
 
 /*
- * What stands in the way of a full clear; NULL when nothing does: live requests, copies, images, storage
- * operations, Ready holds, quarantine.
+ * What stands in the way of a full clear; NULL when nothing does: live requests, copies, images,
+ * storage operations, Ready holds, quarantine.
  */
 const char *sched_in_the_way(const struct sched *sched);
 
 /*
- * Forget both strata, tails, negatives, backups and images, for the namespace `space` from now on: the
- * same one for a clear, another one for new weights.  Never waits.
+ * Forget both strata, tails, negatives, backups and images, for the namespace `space` from now on:
+ * the same one for a clear, another one for new weights.  Never waits.
  *
  * Errors  KVS_E_BUSY  sched_in_the_way() says why; nothing has changed.
  */
@@ -195,8 +196,8 @@ int sched_clear_device(struct sched *sched, struct kvs_error *err);
 /* --- looking ---------------------------------------------------------------------------------- */
 
 struct sched_load {
-	uint32_t             bootstrapping, submitted, prefetching, prefilling, prefill_done, decoding,
-		retracted;
+	uint32_t             bootstrapping, submitted, prefetching, prefilling, prefill_done,
+		decoding, retracted;
 	uint32_t             waiting; /* submitted and retracted, as engines count them; not prefetching */
 	uint32_t             saving, loading; /* tickets of copies */
 	uint32_t             candidates;
@@ -209,7 +210,9 @@ const struct mover           *sched_mover(const struct sched *sched);
 const struct transfer        *sched_transfer(const struct sched *sched); /* NULL without a store */
 const struct explain_counts  *sched_explain_counts(const struct sched *sched);
 
-/* Why the hit of a live request, or of one that ended in the last plan, is what it is; KVS_E_STALE. */
+/*
+ * Why the hit of a live request, or of one that ended in the last plan, is what it is; KVS_E_STALE.
+ */
 int sched_explain(const struct sched *sched, const char *id, struct explanation *ret_explanation);
 
 /* The earliest time at which a round has something to do without any event; UINT64_MAX. */

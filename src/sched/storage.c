@@ -33,7 +33,8 @@ int storage_open(struct sched *sched, struct kvs_error *err)
 		return err_set(err, -ENOMEM, "tails_max: no memory for %u tails", sched->tail_max);
 	if (sched->options.with_store)
 		return open_transfer(sched, err);
-	return tails_open(&sched->tails, limits->tail_hint_max > 0 ? limits->tail_hint_max : TAIL_HINTS,
+	return tails_open(&sched->tails,
+			  limits->tail_hint_max > 0 ? limits->tail_hint_max : TAIL_HINTS,
 			  sched->options.page_tokens, err);
 }
 

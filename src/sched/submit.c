@@ -39,7 +39,8 @@ void request_hash(const struct sched *sched, struct request *request)
 
 /* --- checks ----------------------------------------------------------------------------------- */
 
-static int check_id(const struct sched *sched, const struct sched_request *ask, struct kvs_error *err)
+static int check_id(const struct sched *sched, const struct sched_request *ask,
+		    struct kvs_error *err)
 {
 	if (!ask->id || ask->id[0] == '\0' || strlen(ask->id) >= SCHED_ID_BYTES) {
 		return err_set(err, KVS_E_INVALID, "id: %zu bytes; must have 1 to %u",
@@ -52,15 +53,16 @@ static int check_id(const struct sched *sched, const struct sched_request *ask, 
 }
 
 /* What it will have at its end, and that it fits into Device when it is alone. */
-static int check_size(const struct sched *sched, const struct sched_request *ask, struct kvs_error *err)
+static int check_size(const struct sched *sched, const struct sched_request *ask,
+		      struct kvs_error *err)
 {
 	const struct sched_options *const options = &sched->options;
 	uint64_t                          more = ask->max_new_tokens;
 	uint64_t                          tokens;
 
 	if (ask->token_count == 0 || !ask->tokens) {
-		return err_set(err, KVS_E_INVALID, "tokens: none in request \"%s\"; must have at least one",
-			       ask->id);
+		return err_set(err, KVS_E_INVALID,
+			       "tokens: none in request \"%s\"; must have at least one", ask->id);
 	}
 	if (more < options->decode_tokens)
 		more = options->decode_tokens;
@@ -85,7 +87,8 @@ static int check_size(const struct sched *sched, const struct sched_request *ask
 	return 0;
 }
 
-static int check_tokens(const struct sched *sched, const struct sched_request *ask, struct kvs_error *err)
+static int check_tokens(const struct sched *sched, const struct sched_request *ask,
+			struct kvs_error *err)
 {
 	const struct prompt prompt = { .tokens = ask->tokens, .token_count = ask->token_count,
 				       .page_tokens = sched->options.page_tokens,
@@ -132,8 +135,12 @@ static struct request *insert(struct sched *sched, const struct sched_request *a
 	return request;
 }
 
-/* Checked in order, so that the first bad one is named; an id that comes twice is found by inserting. */
-static int check_and_insert(struct sched *sched, const struct sched_request *ask, struct kvs_error *err)
+/*
+ * Checked in order, so that the first bad one is named; an id that comes twice is found by
+ * inserting.
+ */
+static int check_and_insert(struct sched *sched, const struct sched_request *ask,
+			    struct kvs_error *err)
 {
 	int rc = check_id(sched, ask, err);
 
@@ -144,8 +151,8 @@ static int check_and_insert(struct sched *sched, const struct sched_request *ask
 	if (rc < 0)
 		return rc;
 	if (sched->slots.busy_count == sched->slots.count) {
-		return err_set(err, KVS_E_FULL, "request \"%s\": request_max, %u, requests live", ask->id,
-			       sched->slots.count);
+		return err_set(err, KVS_E_FULL, "request \"%s\": request_max, %u, requests live",
+			       ask->id, sched->slots.count);
 	}
 	insert(sched, ask);
 	return 0;
@@ -192,7 +199,8 @@ int sched_submit(struct sched *sched, const struct sched_request *requests, uint
 		struct request *const request = request_find(sched, requests[i].id);
 
 		request_step(sched, request, on);
-		list_push_tail(&sched->unprepared, sched->unprepared_links, request_slot(sched, request));
+		list_push_tail(&sched->unprepared, sched->unprepared_links,
+			       request_slot(sched, request));
 	}
 	return 0;
 }

@@ -2,14 +2,17 @@
 /* Why a request computes what it might have restored: settled at its first admission. */
 #include "sched/parts.h"
 
-/* Does no boundary that could be had lie behind the hit?  The bound itself is no page's end, mostly. */
+/*
+ * Does no boundary that could be had lie behind the hit?  The bound itself is no page's end,
+ * mostly.
+ */
 static bool is_full(const struct sched *sched, uint32_t hit, uint32_t bound)
 {
 	return hit >= bound - bound % sched->options.page_tokens;
 }
 
-static enum miss_reason reason_of(const struct sched *sched, const struct request *request, uint32_t hit,
-				  uint32_t bound)
+static enum miss_reason reason_of(const struct sched *sched, const struct request *request,
+				  uint32_t hit, uint32_t bound)
 {
 	const struct admission *const admission = &request->admission;
 
@@ -28,11 +31,15 @@ static enum miss_reason reason_of(const struct sched *sched, const struct reques
 	/* It was told of a boundary, and does not reach it. */
 	if (hit >= admission->shortfall.tokens)
 		return MISS_STORAGE;
-	return storage_is_held(sched, request) || admission->outcome == READ_LOCAL ? MISS_DISPLACED
-										   : MISS_HOLD_EXPIRED;
+	if (storage_is_held(sched, request) || admission->outcome == READ_LOCAL)
+		return MISS_DISPLACED;
+	return MISS_HOLD_EXPIRED;
 }
 
-/* Of Host's part what its own read brought, in the group of which it brought the most: groups overlap. */
+/*
+ * Of Host's part what its own read brought, in the group of which it brought the most: groups
+ * overlap.
+ */
 static uint32_t fetched_tokens(const struct sched *sched, const struct request *request,
 			       const struct cache_admitted *admitted)
 {
@@ -53,8 +60,8 @@ static uint32_t fetched_tokens(const struct sched *sched, const struct request *
 	return (uint32_t)(most < of_host ? most : of_host);
 }
 
-void why_admitted(struct sched *sched, struct request *request, const struct cache_admitted *admitted,
-		  uint32_t bound)
+void why_admitted(struct sched *sched, struct request *request,
+		  const struct cache_admitted *admitted, uint32_t bound)
 {
 	const struct admission *const admission = &request->admission;
 	const uint32_t                hit = (uint32_t)admitted->host_tokens;

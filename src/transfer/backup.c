@@ -39,7 +39,10 @@ void transfer_discard_backups(struct transfer *transfer)
 	backups_drop(transfer, BACKUP_CLEANUP);
 }
 
-/* Why an offer is not even queued; BACKUP_DROP_COUNT: it is.  In quarantine it waits for the notice. */
+/*
+ * Why an offer is not even queued; BACKUP_DROP_COUNT: it is.  In quarantine it waits for the
+ * notice.
+ */
 static enum backup_drop rejection(const struct transfer *transfer)
 {
 	if (put_ticket_max(transfer) == 0 || put_ref_max(transfer) == 0)
@@ -80,7 +83,8 @@ static uint32_t refs_left(const struct transfer *transfer)
 	return own < all ? own : all;
 }
 
-static void add(struct transfer *transfer, struct ticket *ticket, const struct backup_candidate *candidate)
+static void add(struct transfer *transfer, struct ticket *ticket,
+		const struct backup_candidate *candidate)
 {
 	const struct cell_name name = { &candidate->space, &candidate->hash, candidate->group,
 					candidate->offset };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What stops new work: the gate of pressure, the intent to maintain, a tick without the permit of storage,
- * and quarantine.  None of them knows of another.
+ * What stops new work: the gate of pressure, the intent to maintain, a tick without the permit of
+ * storage, and quarantine.  None of them knows of another.
  */
 #include "transfer/parts.h"
 
@@ -40,7 +40,8 @@ static void let_go(struct transfer *transfer, enum read_outcome outcome)
 static void observe(struct transfer *transfer, const struct pressure *seen)
 {
 	const struct watermarks *const marks = &transfer->limits.marks;
-	const struct mark              jobs = { seen->queued_jobs, marks->jobs_high, marks->jobs_low };
+	const struct mark              jobs = { seen->queued_jobs, marks->jobs_high,
+						marks->jobs_low };
 	const struct mark bytes = { seen->queued_bytes, marks->bytes_high, marks->bytes_low };
 	const struct mark age = { seen->oldest_ns, marks->age_high_ns, marks->age_low_ns };
 

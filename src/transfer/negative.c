@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two rolls of names.  *Negatives* are objects that a GET found missing or invalid, confirmed: they are
- * asked for no more until they are put, or forgotten.  *History* is what was put from here and
+ * Two rolls of names.  *Negatives* are objects that a GET found missing or invalid, confirmed: they
+ * are asked for no more until they are put, or forgotten.  *History* is what was put from here and
  * acknowledged, and tells a loss from a never; no decision depends on it.
  */
 #include "base/bits.h"

@@ -69,9 +69,12 @@ static int check_limits(const struct transfer_options *options, struct kvs_error
 	const struct {
 		const char *field;
 		uint64_t    value;
-	} least[] = { { "op_credits", limits->op_credits },     { "host_credits", limits->host_credits },
-		      { "backup_max", limits->backup_max },     { "tail_hint_max", limits->tail_hint_max },
-		      { "tails_max", limits->tails_max },       { "page_max", options->page_max } };
+	} least[] = { { "op_credits", limits->op_credits },
+		      { "host_credits", limits->host_credits },
+		      { "backup_max", limits->backup_max },
+		      { "tail_hint_max", limits->tail_hint_max },
+		      { "tails_max", limits->tails_max },
+		      { "page_max", options->page_max } };
 	const struct {
 		const char *field;
 		uint32_t    value;
@@ -118,10 +121,11 @@ static int open_ticket(struct transfer *transfer, struct ticket *ticket)
 	ticket->sources = take(transfer, limits->put_keys_max, sizeof(*ticket->sources));
 	ticket->keys = take(transfer, limits->keys_max, sizeof(*ticket->keys));
 	ticket->spans = take(transfer, limits->keys_max, sizeof(*ticket->spans));
-	ticket->reservation.rows = take(transfer, limits->keys_max, sizeof(*ticket->reservation.rows));
+	ticket->reservation.rows =
+		take(transfer, limits->keys_max, sizeof(*ticket->reservation.rows));
 	ticket->reservation.row_max = limits->keys_max;
-	if (!ticket->tails || !ticket->asked || !ticket->sources || !ticket->keys || !ticket->spans ||
-	    !ticket->reservation.rows)
+	if (!ticket->tails || !ticket->asked || !ticket->sources || !ticket->keys ||
+	    !ticket->spans || !ticket->reservation.rows)
 		return -ENOMEM;
 	return 0;
 }
@@ -133,7 +137,8 @@ static int open_tickets(struct transfer *transfer)
 
 	transfer->tickets = take(transfer, count, sizeof(*transfer->tickets));
 	transfer->timed = take(transfer, count, sizeof(*transfer->timed));
-	transfer->out.ops = take(transfer, (size_t)OPS_A_TICKET * count, sizeof(*transfer->out.ops));
+	transfer->out.ops =
+		take(transfer, (size_t)OPS_A_TICKET * count, sizeof(*transfer->out.ops));
 	transfer->out.wakes = take(transfer, count, sizeof(*transfer->out.wakes));
 	if (!transfer->tickets || !transfer->timed || !transfer->out.ops || !transfer->out.wakes)
 		return -ENOMEM;
@@ -182,8 +187,8 @@ static int open_scratch(struct transfer *transfer)
 	transfer->tail_bits = take(transfer, limits->tails_max, sizeof(*transfer->tail_bits));
 	transfer->found = take(transfer, limits->tails_max, sizeof(*transfer->found));
 	transfer->filled = take(transfer, limits->keys_max, sizeof(*transfer->filled));
-	if (!transfer->fetched_by || !transfer->putting || !transfer->entries || !transfer->page_bits ||
-	    !transfer->tail_bits || !transfer->found || !transfer->filled)
+	if (!transfer->fetched_by || !transfer->putting || !transfer->entries ||
+	    !transfer->page_bits || !transfer->tail_bits || !transfer->found || !transfer->filled)
 		return -ENOMEM;
 	return 0;
 }
@@ -195,15 +200,16 @@ static int open_rooms(struct transfer *transfer, struct kvs_error *err)
 						      .tail_max = limits->tails_max,
 						      .key_max = limits->keys_max,
 						      .extension_min = limits->extension_min,
-						      .lookahead_tokens = limits->lookahead_tokens };
+						      .lookahead_tokens =
+							      limits->lookahead_tokens };
 	int                                 rc;
 
 	rc = query_open(&transfer->query, transfer->groups, &query, err);
 	if (rc == 0)
 		rc = reserver_open(&transfer->reserver, transfer->cache, limits->tails_max, err);
 	if (rc == 0) {
-		rc = tails_open(&transfer->tails, limits->tail_hint_max, transfer->groups->page_tokens,
-				err);
+		rc = tails_open(&transfer->tails, limits->tail_hint_max,
+				transfer->groups->page_tokens, err);
 	}
 	return rc;
 }
@@ -215,7 +221,8 @@ static int open_all(struct transfer *transfer, struct kvs_error *err)
 
 	if (rc < 0)
 		return rc;
-	if (open_tickets(transfer) < 0 || open_watches(transfer) < 0 || open_scratch(transfer) < 0 ||
+	if (open_tickets(transfer) < 0 || open_watches(transfer) < 0 ||
+	    open_scratch(transfer) < 0 ||
 	    roll_open(&transfer->negatives, limits->negative_max) < 0 ||
 	    roll_open(&transfer->history, limits->history_max) < 0 ||
 	    ring_open(&transfer->backups, limits->backup_max, sizeof(struct backup_candidate)) < 0)

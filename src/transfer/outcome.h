@@ -2,8 +2,8 @@
 /*
  * How reads and backups end, in words that people see.
  *
- * An outcome says why a wait ended; it promises nothing of what is there: READY may be followed by a
- * shorter hit, and a deadline by a full one.
+ * An outcome says why a wait ended; it promises nothing of what is there: READY may be followed by
+ * a shorter hit, and a deadline by a full one.
  */
 #ifndef TRANSFER_OUTCOME_H
 #define TRANSFER_OUTCOME_H

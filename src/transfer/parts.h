@@ -3,7 +3,7 @@
  * Between the files of the room: what a ticket and the manager consist of, and what edges do.
  *
  *   open.c      limits and memory             transfer.c  the round
- *   ticket.c    the table of edges            tickets.c   what all tickets share: credits, ids, outputs
+ *   ticket.c    the table of edges            tickets.c   what tickets share: credits, ids, outputs
  *   read.c      from a prompt to a QUERY      reserve.c   from its answer to a GET
  *   publish.c   what a GET brought            backup.c    candidates and PUTs
  *   gate.c      what stops new work           watch.c     others publish what a read waits for
@@ -16,7 +16,10 @@
 #include "transfer/roll.h"
 #include "transfer/transfer.h"
 
-/* The most that one place of a ticket emits in a round: a CANCEL, the next one's op, and its CANCEL. */
+/*
+ * The most that one place of a ticket emits in a round: a CANCEL, the next one's op, and its
+ * CANCEL.
+ */
 #define OPS_A_TICKET 3u
 
 struct ticket {
@@ -120,7 +123,9 @@ void transfer_emit(struct transfer *transfer, const struct op *op);
 void transfer_wake_up(struct transfer *transfer, const struct ticket *ticket,
 		      enum read_outcome outcome);
 
-/* That long from this round on; UINT64_MAX, which no tick reaches, when the clock has no such time. */
+/*
+ * That long from this round on; UINT64_MAX, which no tick reaches, when the clock has no such time.
+ */
 uint64_t transfer_until(const struct transfer *transfer, uint64_t ns);
 
 uint32_t ticket_slot(const struct transfer *transfer, const struct ticket *ticket);
@@ -138,7 +143,9 @@ void ticket_charge(struct transfer *transfer, struct ticket *ticket, uint32_t bl
 
 /* Where of all Host blocks, of any group, one lies. */
 size_t transfer_place(const struct transfer *transfer, uint32_t group, uint32_t block);
-/* Key and span of the next row of an op: of a block that this owner holds the bytes, else nothing. */
+/*
+ * Key and span of the next row of an op: of a block that this owner holds the bytes, else nothing.
+ */
 void op_add(const struct transfer *transfer, struct ticket *ticket,
 	    const struct kvs_namespace *space, const struct prefix_hash *hash, uint32_t group,
 	    uint32_t offset, uint32_t block);
@@ -164,7 +171,9 @@ void transfer_hold(struct transfer *transfer, struct ticket *ticket);
 
 /* --- negative.c ------------------------------------------------------------------------------- */
 
-/* What of the prompt is on the negative roll, into page_bits and tail_bits; false when nothing is. */
+/*
+ * What of the prompt is on the negative roll, into page_bits and tail_bits; false when nothing is.
+ */
 bool negatives_mark(struct transfer *transfer, const struct transfer_ask *ask,
 		    const struct tail *tails, uint32_t tail_count);
 void negatives_unmark(struct transfer *transfer, const struct transfer_ask *ask,

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a GET brought: whole rows become Host's, and are held for the request until its admission or the
- * end of the hold.  All of it has retired, on every owner.
+ * What a GET brought: whole rows become Host's, and are held for the request until its admission or
+ * the end of the hold.  All of it has retired, on every owner.
  */
 #include "base/bits.h"
 #include "transfer/parts.h"
 
-/* Rows that kept the block that the GET filled came with this ticket; others had been published before. */
+/*
+ * Rows that kept the block that the GET filled came with this ticket; others had been published
+ * before.
+ */
 static void note_fetched(struct transfer *transfer, const struct ticket *ticket)
 {
 	const struct cache_reservation *const reservation = &ticket->reservation;
@@ -27,7 +30,8 @@ static void record_tail(struct transfer *transfer, const struct cache_reservatio
 	if (!reservation->tail_published)
 		return;
 	tails_record(&transfer->tails, &reservation->space,
-		     reservation->has_prior ? &reservation->prior_hash : NULL, reservation->tail_tokens,
+		     reservation->has_prior ? &reservation->prior_hash : NULL,
+		     reservation->tail_tokens,
 		     &reservation->tail_hash);
 }
 
@@ -51,7 +55,8 @@ static void point_at_failed(const struct transfer *transfer, struct ticket *tick
 		ticket->shortfall.position = row->position;
 	}
 	/* It was there when the store was asked. */
-	ticket->shortfall.cause = outcome_of(fact) == READ_NEVER_STORED ? READ_EVICTED : outcome_of(fact);
+	ticket->shortfall.cause =
+		outcome_of(fact) == READ_NEVER_STORED ? READ_EVICTED : outcome_of(fact);
 	ticket->shortfall.tokens = (uint32_t)transfer_probe(transfer, &ticket->ask, ticket->tails,
 							    ticket->tail_count)
 					   .host_tokens;

@@ -2,8 +2,8 @@
 /*
  * From a prompt to a QUERY: what is there, what is missing, and whether it may be asked for.
  *
- * A tail may make the local hit longer, and a longer hit makes the lookahead reach further: both are
- * looked at until neither moves.
+ * A tail may make the local hit longer, and a longer hit makes the lookahead reach further: both
+ * are looked at until neither moves.
  */
 #include "base/bits.h"
 #include "transfer/parts.h"
@@ -45,8 +45,8 @@ static uint32_t reach_of(const struct transfer *transfer, const struct transfer_
 }
 
 /*
- * The tail that the hit ends in stays among those found, whatever longer ones are found behind it: it goes
- * missing only where the list is full of them.
+ * The tail that the hit ends in stays among those found, whatever longer ones are found behind it:
+ * it goes missing only where the list is full of them.
  */
 static void keep_tail(struct transfer *transfer, const struct tail *hit, uint32_t count)
 {
@@ -164,7 +164,8 @@ static enum read_outcome plan(struct transfer *transfer, const struct transfer_a
 				       .tail_count = local->tail_count,
 				       .local_tokens = local->tokens,
 				       .bound_tokens = ask->bound_tokens,
-				       .credits = transfer->limits.host_credits - transfer->host_refs };
+				       .credits = transfer->limits.host_credits -
+						  transfer->host_refs };
 	const uint64_t    cut_credits = transfer->query.counts.cut_credits;
 
 	if (negatives_mark(transfer, ask, transfer->found, local->tail_count)) {
@@ -249,7 +250,8 @@ static void point_at_barrier(const struct transfer *transfer, struct shortfall *
 enum read_outcome transfer_read(struct transfer *transfer, const struct transfer_ask *ask,
 				struct lease *ret_lease, struct shortfall *ret_shortfall)
 {
-	struct shortfall  shortfall = { .group = SHORTFALL_NONE, .wanted_tokens = ask->bound_tokens };
+	struct shortfall  shortfall = { .group = SHORTFALL_NONE,
+					.wanted_tokens = ask->bound_tokens };
 	struct local      local;
 	enum read_outcome outcome;
 

@@ -2,7 +2,8 @@
 /*
  * From the answer of a QUERY to a GET.
  *
- * What the store says is a hint that buys destinations: a hit is only ever established by publishing.
+ * What the store says is a hint that buys destinations: a hit is only ever established by
+ * publishing.
  */
 #include "base/bits.h"
 #include "transfer/parts.h"
@@ -94,8 +95,12 @@ static void mark_hints(struct transfer *transfer, const struct ticket *ticket,
 	}
 }
 
-/* Why it ends before the longest boundary that was asked for: want of room, an object, or what was there. */
-static void point_at_end(const struct transfer *transfer, struct ticket *ticket, const struct fact *fact)
+/*
+ * Why it ends before the longest boundary that was asked for: want of room, an object, or what was
+ * there.
+ */
+static void point_at_end(const struct transfer *transfer, struct ticket *ticket,
+			 const struct fact *fact)
 {
 	const enum reserve_answer     by = ticket->reservation.shortened_by;
 	const struct query_key *const first = first_missing(transfer, ticket, fact);
@@ -117,8 +122,8 @@ static enum reserve_answer reserve(struct transfer *transfer, struct ticket *tic
 				   const struct fact *fact)
 {
 	const struct cache_reserve_ask ask = {
-		.prompt = { ticket->ask.space, ticket->ask.hashes, ticket->ask.page_count, ticket->tails,
-			    ticket->tail_count },
+		.prompt = { ticket->ask.space, ticket->ask.hashes, ticket->ask.page_count,
+			    ticket->tails, ticket->tail_count },
 		.page_hints = transfer->page_bits,
 		.tail_hints = transfer->tail_bits,
 		.credits = transfer->limits.host_credits - transfer->host_refs,

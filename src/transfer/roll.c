@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See roll.h.  A page is there while it has a name; a name is in the lists of its page and of ages. */
+/*
+ * See roll.h.  A page is there while it has a name; a name is in the lists of its page and of ages.
+ */
 #include "transfer/roll.h"
 
 #include <errno.h>
@@ -112,8 +114,8 @@ bool roll_add(struct roll *roll, const struct kvs_namespace *space, const struct
 	return !full;
 }
 
-void roll_erase(struct roll *roll, const struct kvs_namespace *space, const struct prefix_hash *hash,
-		uint32_t column)
+void roll_erase(struct roll *roll, const struct kvs_namespace *space,
+		const struct prefix_hash *hash, uint32_t column)
 {
 	const uint32_t page = find_page(roll, space, hash);
 	uint32_t       name;

@@ -2,8 +2,8 @@
 /*
  * A roll: names of blocks, first in, first out.
  *
- * Names are kept by page, a bit a column, so that what a roll has of a prompt costs a look-up a page.
- * A name that is on the roll already keeps its place.
+ * Names are kept by page, a bit a column, so that what a roll has of a prompt costs a look-up a
+ * page.  A name that is on the roll already keeps its place.
  *
  * Limits   name_max names, fixed at open; when it is full the oldest goes.  0: it takes none.
  * Threads  None of its own.  Nothing allocates after open.
@@ -47,8 +47,8 @@ size_t roll_bytes(const struct roll *roll);
 /* False when the oldest had to go. */
 bool roll_add(struct roll *roll, const struct kvs_namespace *space, const struct prefix_hash *hash,
 	      uint32_t column);
-void roll_erase(struct roll *roll, const struct kvs_namespace *space, const struct prefix_hash *hash,
-		uint32_t column);
+void roll_erase(struct roll *roll, const struct kvs_namespace *space,
+		const struct prefix_hash *hash, uint32_t column);
 /* Which columns of a page are on the roll. */
 uint64_t roll_columns(const struct roll *roll, const struct kvs_namespace *space,
 		      const struct prefix_hash *hash);

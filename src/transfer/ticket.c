@@ -29,7 +29,10 @@ static void end(struct transfer *transfer, struct ticket *ticket, const struct f
 	ticket_end(transfer, ticket);
 }
 
-/* A cancel frees the place of an op that is still queued; of one that runs only its fact ends the ticket. */
+/*
+ * A cancel frees the place of an op that is still queued; of one that runs only its fact ends the
+ * ticket.
+ */
 static void orphan(struct transfer *transfer, struct ticket *ticket, const struct fact *fact)
 {
 	const struct op cancel = { .op_id = ticket->op.op_id, .kind = OP_CANCEL };
@@ -132,7 +135,8 @@ static const struct edge {
 
 const char *ticket_state_name(enum ticket_state state)
 {
-	static const char *const names[TICKET_STATE_COUNT] = { "FREE",  "QUERY", "GET",       "READY",
+	static const char *const names[TICKET_STATE_COUNT] = { "FREE",  "QUERY", "GET",
+							             "READY",
 							       "DRAIN", "PUT",   "QUARANTINE" };
 
 	return names[state];
@@ -140,9 +144,9 @@ const char *ticket_state_name(enum ticket_state state)
 
 const char *ticket_event_name(enum ticket_event event)
 {
-	static const char *const names[TICKET_EVENT_COUNT] = { "START_READ", "START_PUT", "HIT",
-							       "MISS",       "RETIRED",   "UNRETIRED",
-							       "DETACH",     "NOTICE" };
+	static const char *const names[TICKET_EVENT_COUNT] = {
+		"START_READ", "START_PUT", "HIT", "MISS", "RETIRED", "UNRETIRED", "DETACH", "NOTICE"
+	};
 
 	return names[event];
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tickets: the cache owner's record of one storage transaction, from its first op until its bytes are
- * settled.
+ * Tickets: the cache owner's record of one storage transaction, from its first op until its bytes
+ * are settled.
  *
  * A read lives through QUERY, GET and READY; a lease is the request's claim on it and may go at any
  * time, the ticket stays until its I/O has retired.  A write is one PUT.  QUARANTINE holds blocks
- * whose I/O was never proven over; only a retirement notice leads out.  edges[] in ticket.c is the whole
- * life; ticket_step() is the only place that assigns a state.
+ * whose I/O was never proven over; only a retirement notice leads out.  edges[] in ticket.c is the
+ * whole life; ticket_step() is the only place that assigns a state.
  */
 #ifndef TRANSFER_TICKET_H
 #define TRANSFER_TICKET_H
@@ -66,6 +66,7 @@ struct ticket_view {
 
 struct ticket_view ticket_view(const struct ticket *ticket);
 /* A held block: its group and number. */
-void ticket_block(const struct ticket *ticket, uint32_t i, uint32_t *ret_group, uint32_t *ret_block);
+void ticket_block(const struct ticket *ticket, uint32_t i, uint32_t *ret_group,
+		  uint32_t *ret_block);
 
 #endif

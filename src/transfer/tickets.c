@@ -134,7 +134,8 @@ void op_add(const struct transfer *transfer, struct ticket *ticket,
 	ticket->keys[op->key_count] = row_key(transfer, space, hash, group, offset);
 	ticket->spans[op->key_count] = (struct kvs_span){ 0 };
 	if (owner_holds(owner, group, block)) {
-		ticket->spans[op->key_count] = hostmap_span(transfer->hostmap, transfer->part, group,
+		ticket->spans[op->key_count] = hostmap_span(transfer->hostmap, transfer->part,
+							    group,
 							    owner_local(owner, group, block));
 		bits_set(op->owned.words, op->key_count);
 	}
@@ -256,5 +257,6 @@ bool transfer_fetched(const struct transfer *transfer, struct lease lease, uint3
 	const struct ticket *const ticket = &transfer->tickets[lease.ticket];
 
 	return lease.id != 0 && ticket->lease.id == lease.id &&
-	       transfer->fetched_by[transfer_place(transfer, group, host_block)] == 1 + lease.ticket;
+	       transfer->fetched_by[transfer_place(transfer, group,
+						   host_block)] == 1 + lease.ticket;
 }

@@ -111,7 +111,10 @@ static void apply_query(struct transfer *transfer, const struct fact *fact)
 		ticket_step(transfer, ticket, TICKET_ON_RETIRED, fact);
 }
 
-/* Those of payload first: what comes into doubt with them stops new GETs, what they give back serves them. */
+/*
+ * Those of payload first: what comes into doubt with them stops new GETs, what they give back
+ * serves them.
+ */
 static void apply_facts(struct transfer *transfer, const struct tick *tick)
 {
 	uint32_t i;
@@ -287,7 +290,8 @@ void transfer_audit(const struct transfer *transfer)
 	for (slot = 0; slot < transfer->slots.count; slot++) {
 		const struct ticket *const ticket = &transfer->tickets[slot];
 
-		KVS_ASSERT_CMP(slots_busy(&transfer->slots, slot), ==, ticket->state != TICKET_FREE);
+		KVS_ASSERT_CMP(slots_busy(&transfer->slots, slot), ==,
+			       ticket->state != TICKET_FREE);
 		if (ticket->state != TICKET_FREE)
 			audit_ticket(transfer, ticket, &tally);
 	}

@@ -2,35 +2,36 @@
 /*
  * The transfer manager: moves blocks between Host and Store without anyone waiting.
  *
- * Pure: agreed ticks and requests in, ops and wakes out; no thread, no clock, no allocation after open.
- * It never decides what a request does: it answers whether bytes came, and owns them until their I/O
- * has retired.  A round is
+ * Pure: agreed ticks and requests in, ops and wakes out; no thread, no clock, no allocation after
+ * open.  It never decides what a request does: it answers whether bytes came, and owns them until
+ * their I/O has retired.  A round is
  *
  *   transfer_begin()             forget the last outputs
  *   transfer_drop_lease() ...    cancellations come before completions
  *   transfer_tick(tick)          the gate, deadlines, waits that others satisfied, facts, notices,
- *                                backups, in this order: a read that expires on the tick of its fact
- *                                does not publish
+ *                                backups, in this order: a read that expires on the tick of its
+ *                                fact does not publish
  *   transfer_read() ...          new reads, transfer_offer() ... new candidates
  *   out                          the ops to submit, in order, and the requests to wake
  *
- * The read   QUERY what query_plan() says, reserve what cache_reserve() says, GET, publish what came
- *            whole on every owner, hold it until its admission (docs/design/read.md).
+ * The read   QUERY what query_plan() says, reserve what cache_reserve() says, GET, publish what
+ *            came whole on every owner, hold it until its admission (docs/design/read.md).
  * The write  candidates own nothing; at dispatch residency is checked, sources are pinned, PUT
  *            (docs/design/write.md).
- * Gate       One for reads and writes.  It closes when an observation reaches its high mark and opens
- *            when all are at their low ones or below.  Closed: a new read is refused, one in QUERY
- *            is let go at once, candidates are dropped; GETs, Ready holds and PUTs go on.  Nothing
- *            else opens or closes it, and it stops nothing else.
- * Intent     transfer_set_intent() closes reads and backups in the same way, until it is taken back.
- * Permits    A tick without the permit of storage submits no QUERY, GET or PUT: a QUERY that is answered
- *            then ends its wait, candidates are dropped as cleanup.
+ * Gate       One for reads and writes.  It closes when an observation reaches its high mark and
+ *            opens when all are at their low ones or below.  Closed: a new read is refused, one in
+ *            QUERY is let go at once, candidates are dropped; GETs, Ready holds and PUTs go on.
+ *            Nothing else opens or closes it, and it stops nothing else.
+ * Intent     transfer_set_intent() closes reads and backups in the same way, until it is taken
+ *            back.
+ * Permits    A tick without the permit of storage submits no QUERY, GET or PUT: a QUERY that is
+ *            answered then ends its wait, candidates are dropped as cleanup.
  * Doubt      While bytes are in quarantine no op is submitted.  Only a notice ends it.
  * Owner      Tickets own their Host blocks; requests own leases only.
- * Bounds     struct transfer_limits.  Backups get at most half of the op credits and half of the Host
- *            credits, rounded down.  Quarantined references stay charged.
- * Cost       Of a round: its completions, what expires, and the ops it submits; never what is merely
- *            under way.
+ * Bounds     struct transfer_limits.  Backups get at most half of the op credits and half of the
+ *            Host credits, rounded down.  Quarantined references stay charged.
+ * Cost       Of a round: its completions, what expires, and the ops it submits; never what is
+ *            merely under way.
  * Threads    The cache thread only.
  */
 #ifndef TRANSFER_TRANSFER_H
@@ -102,7 +103,10 @@ struct transfer_outputs {
 	uint32_t              wake_count;
 };
 
-/* What a request asks.  All that it points to is borrowed until its wake or until its lease is dropped. */
+/*
+ * What a request asks.  All that it points to is borrowed until its wake or until its lease is
+ * dropped.
+ */
 struct transfer_ask {
 	uint64_t                    request;
 	const struct prompt        *prompt;       /* to confirm tails */
@@ -118,8 +122,9 @@ struct transfer;
 int    transfer_open(const struct transfer_options *options, struct transfer **ret_transfer,
 		     struct kvs_error *err);
 /*
- * NULL is fine.  Asserts nothing of what is under way: late I/O may outlive the manager.  Its blocks go back
- * to the cache, which must be closed next and lend none of them: their memory is I/O's as long as it lasts.
+ * NULL is fine.  Asserts nothing of what is under way: late I/O may outlive the manager.  Its
+ * blocks go back to the cache, which must be closed next and lend none of them: their memory is
+ * I/O's as long as it lasts.
  */
 void   transfer_close(struct transfer *transfer);
 size_t transfer_bytes(const struct transfer *transfer);
@@ -127,27 +132,28 @@ size_t transfer_bytes(const struct transfer *transfer);
 void transfer_begin(struct transfer *transfer);
 
 /*
- * Facts and notices have been through agree_round(): an unknown id is asserted, and that time does not go
- * back.  May probe the cache: an earlier probe can no longer be admitted.
+ * Facts and notices have been through agree_round(): an unknown id is asserted, and that time does
+ * not go back.  May probe the cache: an earlier probe can no longer be admitted.
  */
 void transfer_tick(struct transfer *transfer, const struct tick *tick);
 
 const struct transfer_outputs *transfer_out(const struct transfer *transfer);
 
 /**
- * Look in the store for what would make the local hit of a prompt longer.  Probes the cache: an earlier
- * probe can no longer be admitted.
+ * Look in the store for what would make the local hit of a prompt longer.  Probes the cache: an
+ * earlier probe can no longer be admitted.
  *
- * READ_ASKED  and *ret_lease when under way: a QUERY is among the outputs and exactly one wake follows,
- *             unless the lease is dropped first.  Else the outcome says why not, counted, *ret_shortfall
- *             says where the local hit ends, and nothing changed.
+ * READ_ASKED  and *ret_lease when under way: a QUERY is among the outputs and exactly one wake
+ *             follows, unless the lease is dropped first.  Else the outcome says why not, counted,
+ *             *ret_shortfall says where the local hit ends, and nothing changed.
  */
 enum read_outcome transfer_read(struct transfer *transfer, const struct transfer_ask *ask,
 				struct lease *ret_lease, struct shortfall *ret_shortfall);
 
 /*
- * The request left the state that owned the lease: admission, deadline, abort, whatever it was.  I/O that
- * runs goes on and keeps its blocks; it publishes nothing.  The hold of a Ready ticket ends.
+ * The request left the state that owned the lease: admission, deadline, abort, whatever it was.
+ * I/O that runs goes on and keeps its blocks; it publishes nothing.  The hold of a Ready ticket
+ * ends.
  */
 void transfer_drop_lease(struct transfer *transfer, struct lease lease);
 
@@ -156,8 +162,9 @@ bool transfer_fetched(const struct transfer *transfer, struct lease lease, uint3
 		      uint32_t host_block);
 
 /*
- * A cell was published on Device or Host by other means: a read that waits for it may be satisfied, with the
- * next tick.  A read watches the last block that its longest boundary misses, then that of its GET.
+ * A cell was published on Device or Host by other means: a read that waits for it may be satisfied,
+ * with the next tick.  A read watches the last block that its longest boundary misses, then that of
+ * its GET.
  */
 void transfer_published(struct transfer *transfer, const struct cell_name *name);
 
@@ -177,11 +184,14 @@ void transfer_discard_backups(struct transfer *transfer);
 
 /* Close preparation and backups, as the gate does, or open them again. */
 void transfer_set_intent(struct transfer *transfer, bool intent);
-/* No op is under way, nothing is held Ready, nothing is in doubt: a clear would find nothing to undo. */
+/*
+ * No op is under way, nothing is held Ready, nothing is in doubt: a clear would find nothing to
+ * undo.
+ */
 bool transfer_is_quiet(const struct transfer *transfer);
 /*
- * Forget tails, negatives, backups and history, as when the namespace or the weights change.  False,
- * and nothing changed, unless transfer_is_quiet().
+ * Forget tails, negatives, backups and history, as when the namespace or the weights change.
+ * False, and nothing changed, unless transfer_is_quiet().
  */
 bool transfer_clear(struct transfer *transfer);
 
@@ -204,9 +214,9 @@ struct transfer_load {
 struct transfer_load transfer_load(const struct transfer *transfer);
 
 /*
- * When the next tick has something to do, whatever facts come: the earliest soft deadline or end of a hold;
- * this round's time where a candidate may start, a wait may be satisfied or an intent ends some; UINT64_MAX:
- * never.
+ * When the next tick has something to do, whatever facts come: the earliest soft deadline or end of
+ * a hold; this round's time where a candidate may start, a wait may be satisfied or an intent ends
+ * some; UINT64_MAX: never.
  */
 uint64_t transfer_wake_ns(const struct transfer *transfer);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A wait that others end: each read under way watches the name of the last block that it asked for.  When
- * somebody publishes that, it is *stirred*, and the next tick looks whether the prompt has now all that
- * the read was to bring.
+ * A wait that others end: each read under way watches the name of the last block that it asked for.
+ * When somebody publishes that, it is *stirred*, and the next tick looks whether the prompt has now
+ * all that the read was to bring.
  */
 #include "transfer/parts.h"
 
@@ -74,8 +74,8 @@ void watch_apply(struct transfer *transfer)
 
 	while ((slot = list_pop_head(&transfer->stirred, transfer->stirring)) != SLOT_NONE) {
 		struct ticket *const     ticket = &transfer->tickets[slot];
-		const struct cache_probe probe = transfer_probe(transfer, &ticket->ask, ticket->tails,
-								ticket->tail_count);
+		const struct cache_probe probe = transfer_probe(transfer, &ticket->ask,
+								ticket->tails, ticket->tail_count);
 
 		if (probe.host_tokens < ticket->wanted_tokens)
 			continue;
