@@ -5,8 +5,8 @@
  * Reports are drawn up owner by owner, then a round gives all of them to every owner.  Whatever comes of
  * it must be the same on each: every byte of the tick, or the sentence of the refusal.
  */
-#ifndef COUNCIL_H
-#define COUNCIL_H
+#ifndef LIB_COUNCIL_H
+#define LIB_COUNCIL_H
 
 #include "agree/agree.h"
 

@@ -94,6 +94,17 @@ void hoist_open_plain(struct hoist *hoist, const struct group_spec *specs,
 	hoist_open(hoist, &options);
 }
 
+void hoist_open_stored(struct hoist *hoist, const struct transfer_limits *limits)
+{
+	uint32_t prompt;
+
+	hoist_open_plain(hoist, hoist_full_state, limits);
+	for (prompt = 0; prompt < 2; prompt++) {
+		hoist_store(hoist, prompt, HOIST_FULL, 0, 4);
+		hoist_store(hoist, prompt, HOIST_STATE, 0, 4);
+	}
+}
+
 void hoist_close(struct hoist *hoist)
 {
 	hoist_audit(hoist);

@@ -63,6 +63,8 @@ void hoist_open(struct hoist *hoist, const struct hoist_options *options);
 /* Host of 24 parents. */
 void hoist_open_plain(struct hoist *hoist, const struct group_spec *specs,
 		      const struct transfer_limits *limits);
+/* The same with a full group and a state; the store has four pages of prompts 0 and 1, all checkpoints. */
+void hoist_open_stored(struct hoist *hoist, const struct transfer_limits *limits);
 void hoist_close(struct hoist *hoist);
 void hoist_audit(struct hoist *hoist);
 

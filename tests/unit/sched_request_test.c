@@ -10,10 +10,9 @@
 #include <cmocka.h>
 
 #include "death.h"
+#include "edges.h"
 #include "sched/parts.h"
 #include "sched_rig.h"
-
-#define TEXT_BYTES 4096u
 
 static struct srig rig;
 
@@ -31,29 +30,15 @@ static void step(void *arg)
 	request_step(rig.sched, request, attempt->on);
 }
 
-/* Whether the printed table has an edge from this state on this event. */
 static bool is_printed(const char *table, enum request_state from, enum request_event on)
 {
-	char        line[128], want_from[32], want_on[32];
-	const char *at = table;
-
-	snprintf(want_from, sizeof(want_from), "%s -> ", request_state_name(from));
-	snprintf(want_on, sizeof(want_on), " on %s", request_event_name(on));
-	while (sscanf(at, "%127[^\n]", line) == 1) {
-		const size_t length = strlen(line);
-
-		if (strncmp(line, want_from, strlen(want_from)) == 0 &&
-		    strcmp(line + length - strlen(want_on), want_on) == 0)
-			return true;
-		at += length + 1;
-	}
-	return false;
+	return edges_has(table, request_state_name(from), request_event_name(on));
 }
 
 static void every_missing_edge_panics_and_says_which(void **state)
 {
 	const struct sched_options options = srig_options();
-	char                       table[TEXT_BYTES], said[512], want[128];
+	char                       table[EDGES_BYTES], said[512], want[128];
 	uint32_t                   present = 0;
 	int                        from, on;
 
@@ -81,7 +66,7 @@ static void every_missing_edge_panics_and_says_which(void **state)
 /* A request that waits for storage computes nothing, and one that was retracted asks no store. */
 static void nothing_leads_from_a_wait_to_a_batch_nor_from_retraction_to_a_wait(void **state)
 {
-	char table[TEXT_BYTES];
+	char table[EDGES_BYTES];
 	int  on;
 
 	(void)state;
@@ -101,49 +86,16 @@ static void nothing_leads_from_a_wait_to_a_batch_nor_from_retraction_to_a_wait(v
 	assert_false(is_printed(table, REQUEST_RETRACTED, REQUEST_ON_ASK));
 }
 
-static void read_document(char *ret_text, size_t text_bytes)
-{
-	FILE *const file = fopen(SOURCE_ROOT "/docs/design/scheduler.md", "r");
-	size_t      used;
-
-	assert_non_null(file);
-	used = fread(ret_text, 1, text_bytes - 1, file);
-	assert_int_equal(ferror(file), 0);
-	assert_true(used < text_bytes - 1);
-	ret_text[used] = '\0';
-	fclose(file);
-}
-
 static void the_document_shows_the_table_as_it_is(void **state)
 {
-	static const char fence[] = "```edges\n";
-	static char       document[8 * TEXT_BYTES];
-	char              table[TEXT_BYTES];
-	char             *begin, *end;
-
 	(void)state;
-	request_edges_print(table, sizeof(table));
-	read_document(document, sizeof(document));
-	begin = strstr(document, fence);
-	assert_non_null(begin);
-	begin += strlen(fence);
-	end = strstr(begin, "```");
-	assert_non_null(end);
-	*end = '\0';
-	assert_string_equal(begin, table);
+	edges_expect_document(SOURCE_ROOT "/docs/design/scheduler.md", request_edges_print);
 }
 
 static void a_short_buffer_gets_the_beginning(void **state)
 {
-	char table[TEXT_BYTES], start[40];
-
 	(void)state;
-	request_edges_print(table, sizeof(table));
-	memset(start, 'x', sizeof(start));
-	request_edges_print(start, sizeof(start) - 1);
-	assert_int_equal(strlen(start), sizeof(start) - 2);
-	assert_memory_equal(start, table, sizeof(start) - 2);
-	assert_int_equal(start[sizeof(start) - 1], 'x');
+	edges_expect_cut(request_edges_print);
 }
 
 int main(void)

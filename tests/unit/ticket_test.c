@@ -10,10 +10,9 @@
 #include <cmocka.h>
 
 #include "death.h"
+#include "edges.h"
 #include "transfer/parts.h"
 #include "hoist.h"
-
-#define TEXT_BYTES 4096u
 
 struct attempt {
 	struct hoist      hoist;
@@ -30,29 +29,15 @@ static void step(void *arg)
 	ticket_step(attempt->hoist.transfer, ticket, attempt->on, NULL);
 }
 
-/* Whether the printed table has an edge from this state on this event. */
 static bool is_printed(const char *table, enum ticket_state from, enum ticket_event on)
 {
-	char        line[128], want_from[32], want_on[32];
-	const char *at = table;
-
-	snprintf(want_from, sizeof(want_from), "%s -> ", ticket_state_name(from));
-	snprintf(want_on, sizeof(want_on), " on %s", ticket_event_name(on));
-	while (sscanf(at, "%127[^\n]", line) == 1) {
-		const size_t length = strlen(line);
-
-		if (strncmp(line, want_from, strlen(want_from)) == 0 &&
-		    strcmp(line + length - strlen(want_on), want_on) == 0)
-			return true;
-		at += length + 1;
-	}
-	return false;
+	return edges_has(table, ticket_state_name(from), ticket_event_name(on));
 }
 
 static void every_missing_edge_panics_and_says_which(void **state)
 {
 	static struct attempt attempt;
-	char                  table[TEXT_BYTES], said[512], want[128];
+	char                  table[EDGES_BYTES], said[512], want[128];
 	uint32_t              missing = 0, present = 0;
 	int                   from, on;
 
@@ -83,7 +68,7 @@ static void every_missing_edge_panics_and_says_which(void **state)
 /* Quarantine ends by a notice only, and what is in flight ends by its fact only. */
 static void only_a_notice_leads_out_of_quarantine(void **state)
 {
-	char table[TEXT_BYTES];
+	char table[EDGES_BYTES];
 	int  on;
 
 	(void)state;
@@ -96,89 +81,30 @@ static void only_a_notice_leads_out_of_quarantine(void **state)
 	}
 }
 
-static void read_document(const char *path, char *ret_text, size_t text_bytes)
-{
-	FILE *const file = fopen(path, "r");
-	size_t      used;
-
-	assert_non_null(file);
-	used = fread(ret_text, 1, text_bytes - 1, file);
-	assert_int_equal(ferror(file), 0);
-	assert_true(used < text_bytes - 1);
-	ret_text[used] = '\0';
-	fclose(file);
-}
-
-/* The lines between the fences of a document. */
-static char *edges_of(const char *path)
-{
-	static const char fence[] = "```edges\n";
-	static char       document[4 * TEXT_BYTES];
-	char             *begin, *end;
-
-	read_document(path, document, sizeof(document));
-	begin = strstr(document, fence);
-	assert_non_null(begin);
-	begin += strlen(fence);
-	end = strstr(begin, "```");
-	assert_non_null(end);
-	*end = '\0';
-	return begin;
-}
-
 static void the_document_shows_the_table_as_it_is(void **state)
 {
-	char table[TEXT_BYTES];
-
 	(void)state;
-	ticket_edges_print(table, sizeof(table));
-	assert_string_equal(edges_of(SOURCE_ROOT "/docs/design/ticket.md"), table);
-}
-
-/* Each line of `lines` is one of the table, in its order; how many. */
-static uint32_t expect_part(const char *table, char *lines)
-{
-	uint32_t count = 0;
-	char    *rest = NULL;
-	char    *line;
-
-	for (line = strtok_r(lines, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-		table = strstr(table, line);
-		assert_non_null(table);
-		assert_int_equal(table[strlen(line)], '\n');
-		count++;
-	}
-	return count;
+	edges_expect_document(SOURCE_ROOT "/docs/design/ticket.md", ticket_edges_print);
 }
 
 static void the_documents_of_both_transactions_share_the_table(void **state)
 {
-	char     table[TEXT_BYTES];
-	uint32_t edges = 0;
-	uint32_t parts;
-	size_t   i;
+	const uint32_t of_read =
+		edges_expect_part(SOURCE_ROOT "/docs/design/read.md", ticket_edges_print);
+	const uint32_t of_write =
+		edges_expect_part(SOURCE_ROOT "/docs/design/write.md", ticket_edges_print);
+	const uint32_t edges =
+		edges_expect_part(SOURCE_ROOT "/docs/design/ticket.md", ticket_edges_print);
 
 	(void)state;
-	ticket_edges_print(table, sizeof(table));
-	for (i = 0; i < strlen(table); i++)
-		edges += table[i] == '\n';
-	parts = expect_part(table, edges_of(SOURCE_ROOT "/docs/design/read.md"));
-	parts += expect_part(table, edges_of(SOURCE_ROOT "/docs/design/write.md"));
 	/* A notice ends both. */
-	assert_int_equal(parts, edges + 1);
+	assert_int_equal(of_read + of_write, edges + 1);
 }
 
 static void a_short_buffer_gets_the_beginning(void **state)
 {
-	char table[TEXT_BYTES], start[40];
-
 	(void)state;
-	ticket_edges_print(table, sizeof(table));
-	memset(start, 'x', sizeof(start));
-	ticket_edges_print(start, sizeof(start) - 1);
-	assert_int_equal(strlen(start), sizeof(start) - 2);
-	assert_int_equal(start[sizeof(start) - 1], 'x');
-	assert_memory_equal(start, table, sizeof(start) - 2);
+	edges_expect_cut(ticket_edges_print);
 }
 
 int main(void)

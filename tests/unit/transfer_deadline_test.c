@@ -16,12 +16,7 @@ static struct hoist hoist;
 static int setup(void **state)
 {
 	(void)state;
-	hoist_open_plain(&hoist, hoist_full_state, &hoist_limits);
-	/* The store has four pages of two prompts, with all checkpoints. */
-	hoist_store(&hoist, 0, HOIST_FULL, 0, 4);
-	hoist_store(&hoist, 0, HOIST_STATE, 0, 4);
-	hoist_store(&hoist, 1, HOIST_FULL, 0, 4);
-	hoist_store(&hoist, 1, HOIST_STATE, 0, 4);
+	hoist_open_stored(&hoist, &hoist_limits);
 	return 0;
 }
 
@@ -31,7 +26,6 @@ static int teardown(void **state)
 	hoist_close(&hoist);
 	return 0;
 }
-
 
 static void A3_12_a_deadline_covers_both_ops_and_ends_the_wait_alone(void **state)
 {

@@ -13,30 +13,13 @@
 
 static struct hoist hoist;
 
-static const struct transfer_limits marked = { .op_credits = 4,
-						.host_credits = 32,
-						.keys_max = 16,
-						.put_keys_max = 4,
-						.backup_max = 8,
-						.negative_max = 8,
-						.history_max = 16,
-						.tail_hint_max = 8,
-						.tails_max = 4,
-						.extension_min = 1,
-						.lookahead_tokens = 1000,
-						.deadline_ns = 1000,
-						.hold_ns = 500,
-						.marks = { 8, 3, 8, 3, 8, 3 } };
-
 static int setup(void **state)
 {
+	struct transfer_limits limits = hoist_limits;
+
 	(void)state;
-	hoist_open_plain(&hoist, hoist_full_state, &marked);
-	/* The store has four pages of two prompts, with all checkpoints. */
-	hoist_store(&hoist, 0, HOIST_FULL, 0, 4);
-	hoist_store(&hoist, 0, HOIST_STATE, 0, 4);
-	hoist_store(&hoist, 1, HOIST_FULL, 0, 4);
-	hoist_store(&hoist, 1, HOIST_STATE, 0, 4);
+	limits.marks = (struct watermarks){ 8, 3, 8, 3, 8, 3 };
+	hoist_open_stored(&hoist, &limits);
 	return 0;
 }
 
@@ -46,7 +29,6 @@ static int teardown(void **state)
 	hoist_close(&hoist);
 	return 0;
 }
-
 
 /* One observation at a time, with the others at rest. */
 static void observe(uint32_t which, uint64_t value)
