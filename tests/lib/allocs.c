@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-uint64_t allocs_count;
-uint64_t allocs_bytes;
+_Atomic uint64_t allocs_count;
+_Atomic uint64_t allocs_bytes;
 
 void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t count, size_t bytes);

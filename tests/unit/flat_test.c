@@ -3,7 +3,7 @@
  * The invariant flat: after open, tasks of an adapter and the work of controllers do not allocate.
  *
  * The linker is told to --wrap the allocation functions (tests/unit/meson.build), so every call
- * from our floors and from this program goes through the counters below, under sanitizers, too.
+ * from our floors and from this program goes through the counters of allocs.h, under sanitizers, too.
  * Calls inside shared libraries do not.
  */
 #include <setjmp.h>
@@ -13,43 +13,9 @@
 
 #include <cmocka.h>
 
+#include "allocs.h"
 #include "depot.h"
 #include "desk.h"
-
-static uint64_t allocations;
-
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t count, size_t bytes);
-void *__real_realloc(void *old, size_t bytes);
-void *__real_aligned_alloc(size_t alignment, size_t bytes);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes);
-void *__wrap_realloc(void *old, size_t bytes);
-void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
-
-void *__wrap_malloc(size_t bytes)
-{
-	allocations++;
-	return __real_malloc(bytes);
-}
-
-void *__wrap_calloc(size_t count, size_t bytes)
-{
-	allocations++;
-	return __real_calloc(count, bytes);
-}
-
-void *__wrap_realloc(void *old, size_t bytes)
-{
-	allocations++;
-	return __real_realloc(old, bytes);
-}
-
-void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
-{
-	allocations++;
-	return __real_aligned_alloc(alignment, bytes);
-}
 
 static void no_allocation_after_open_of_an_adapter(void **state)
 {
@@ -58,7 +24,7 @@ static void no_allocation_after_open_of_an_adapter(void **state)
 	uint32_t           i;
 
 	(void)state;
-	at_open = allocations;
+	at_open = allocs_count;
 	for (i = 0; i < 50; i++) {
 		assert_true(desk_store(desk, i * 10, 10).ok);
 		assert_true(desk_lookup(desk, i * 5, 20) > 0);
@@ -66,7 +32,7 @@ static void no_allocation_after_open_of_an_adapter(void **state)
 		desk_unlock(desk, i * 5, 20);
 		assert_int_equal(adapter_pop_retired(desk->adapter, TASK_LOAD, &told, 1), 0);
 	}
-	assert_int_equal(allocations, at_open);
+	assert_int_equal(allocs_count, at_open);
 	assert_int_equal(desk_teardown((void **)&desk), 0);
 }
 
@@ -81,7 +47,7 @@ static void no_allocation_after_open_of_the_controllers(void **state)
 	depot_init(&depot);
 	assert_int_equal(store_policy_find("skip-host", &depot.store_policy, NULL), 0);
 	depot_open(&depot);
-	at_open = allocations;
+	at_open = allocs_count;
 	for (i = 0; i < 30; i++) {
 		depot_write(&depot, i * 10, 10);
 		depot_flush(&depot);
@@ -94,7 +60,7 @@ static void no_allocation_after_open_of_the_controllers(void **state)
 		assert_int_equal(depot_take(&depot, id, &locked).boundary, 10);
 		depot_give_back(&depot, i * 10, locked, 1);
 	}
-	assert_int_equal(allocations, at_open);
+	assert_int_equal(allocs_count, at_open);
 	depot_close(&depot);
 }
 

@@ -10,44 +10,9 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <stdatomic.h>
 
+#include "allocs.h"
 #include "porch.h"
-
-static _Atomic uint64_t allocations; /* of any thread */
-
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t count, size_t bytes);
-void *__real_realloc(void *old, size_t bytes);
-void *__real_aligned_alloc(size_t alignment, size_t bytes);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes);
-void *__wrap_realloc(void *old, size_t bytes);
-void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
-
-void *__wrap_malloc(size_t bytes)
-{
-	atomic_fetch_add(&allocations, 1);
-	return __real_malloc(bytes);
-}
-
-void *__wrap_calloc(size_t count, size_t bytes)
-{
-	atomic_fetch_add(&allocations, 1);
-	return __real_calloc(count, bytes);
-}
-
-void *__wrap_realloc(void *old, size_t bytes)
-{
-	atomic_fetch_add(&allocations, 1);
-	return __real_realloc(old, bytes);
-}
-
-void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
-{
-	atomic_fetch_add(&allocations, 1);
-	return __real_aligned_alloc(alignment, bytes);
-}
 
 /* Write, store, lose, prefetch, read, lock; clients come and go, and one leaves a lot behind. */
 static void use_door(struct porch *porch, uint32_t first)
@@ -82,11 +47,11 @@ static void no_allocation_after_open_of_door_b(void **state)
 	options.objects = 512;
 	options.stores[0] = "mem:8MiB";
 	porch_open(&porch, &options);
-	at_open = allocations;
+	at_open = allocs_count;
 	assert_true(at_open > 0);
 	for (i = 0; i < 80; i++)
 		use_door(&porch, i * 20);
-	assert_int_equal(allocations, at_open);
+	assert_int_equal(allocs_count, at_open);
 	/* And it came by the places that matter. */
 	assert_true(porch_status(&porch).evicted > 0 && porch_status(&porch).loaded_keys > 1000);
 	porch_close(&porch);

@@ -17,42 +17,8 @@
 
 #include "base/bits.h"
 #include "base/prng.h"
+#include "allocs.h"
 #include "sched_rig.h"
-
-static uint64_t allocations;
-
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t count, size_t bytes);
-void *__real_realloc(void *old, size_t bytes);
-void *__real_aligned_alloc(size_t alignment, size_t bytes);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes);
-void *__wrap_realloc(void *old, size_t bytes);
-void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
-
-void *__wrap_malloc(size_t bytes)
-{
-	allocations++;
-	return __real_malloc(bytes);
-}
-
-void *__wrap_calloc(size_t count, size_t bytes)
-{
-	allocations++;
-	return __real_calloc(count, bytes);
-}
-
-void *__wrap_realloc(void *old, size_t bytes)
-{
-	allocations++;
-	return __real_realloc(old, bytes);
-}
-
-void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
-{
-	allocations++;
-	return __real_aligned_alloc(alignment, bytes);
-}
 
 #define PARENT_BYTES 64u
 #define HOST_PARENTS 12u
@@ -172,15 +138,15 @@ static void run_flat(bool with_store)
 
 	shop = (struct shop){ 0 };
 	prng_seed(&prng, 3);
-	allocations = 0;
+	allocs_count = 0;
 	shop_open(&shop, with_store);
-	assert_true(allocations > 0);
-	at_open = allocations;
+	assert_true(allocs_count > 0);
+	at_open = allocs_count;
 	for (i = 0; i < 5000; i++) {
 		shop_submit(&shop, &prng, i);
 		shop_round(&shop);
 	}
-	assert_int_equal(allocations, at_open);
+	assert_int_equal(allocs_count, at_open);
 	/* And it was a run that came by the places that matter. */
 	assert_true(shop.finished > 1000);
 	assert_true(shop.loads > 100);

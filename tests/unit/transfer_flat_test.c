@@ -13,47 +13,8 @@
 #include <cmocka.h>
 
 #include "base/prng.h"
+#include "allocs.h"
 #include "hoist.h"
-
-static uint64_t allocations;
-static uint64_t allocated_bytes;
-
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t count, size_t bytes);
-void *__real_realloc(void *old, size_t bytes);
-void *__real_aligned_alloc(size_t alignment, size_t bytes);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes);
-void *__wrap_realloc(void *old, size_t bytes);
-void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
-
-void *__wrap_malloc(size_t bytes)
-{
-	allocations++;
-	allocated_bytes += bytes;
-	return __real_malloc(bytes);
-}
-
-void *__wrap_calloc(size_t count, size_t bytes)
-{
-	allocations++;
-	allocated_bytes += count * bytes;
-	return __real_calloc(count, bytes);
-}
-
-void *__wrap_realloc(void *old, size_t bytes)
-{
-	allocations++;
-	allocated_bytes += bytes;
-	return __real_realloc(old, bytes);
-}
-
-void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
-{
-	allocations++;
-	allocated_bytes += bytes;
-	return __real_aligned_alloc(alignment, bytes);
-}
 
 /* Answer what the last round sent; now and then badly. */
 static void answer(struct hoist *hoist, struct prng *prng)
@@ -103,10 +64,10 @@ static void rounds_do_not_allocate(void **state)
 		hoist_store(&hoist, p, HOIST_FULL, 0, 8);
 		hoist_store(&hoist, p, HOIST_STATE, 2, 8);
 	}
-	at_open = allocations;
+	at_open = allocs_count;
 	for (i = 0; i < 3000; i++)
 		round_of(&hoist, &prng);
-	assert_int_equal(allocations, at_open);
+	assert_int_equal(allocs_count, at_open);
 	/* And it was a run that came by the places that matter. */
 	assert_true(hoist_counter(&hoist, TRANSFER_PUBLISHED) > 300);
 	assert_true(hoist_counter(&hoist, TRANSFER_PUTS) > 300);
@@ -131,9 +92,9 @@ static void it_knows_its_memory(void **state)
 	(void)state;
 	hoist_open_plain(&hoist, hoist_full_state, &hoist_limits);
 	again.cache = hoist.box.cache;
-	before = allocated_bytes;
+	before = allocs_bytes;
 	assert_int_equal(transfer_open(&again, &transfer, &err), 0);
-	assert_int_equal(transfer_bytes(transfer), allocated_bytes - before);
+	assert_int_equal(transfer_bytes(transfer), allocs_bytes - before);
 	transfer_close(transfer);
 	hoist_close(&hoist);
 }
