@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every allocation of a program, counted, where the linker wraps malloc, calloc, realloc and aligned_alloc
- * (tests/unit/meson.build).
+ * Every allocation of a program, counted, where the linker wraps malloc, calloc, realloc and
+ * aligned_alloc (tests/unit/meson.build).
  *
  * Threads  Of any.
  */

@@ -110,7 +110,8 @@ const struct tick *council_round(struct council *council)
 	uint32_t         rank;
 
 	for (rank = 0; rank < council->owners; rank++) {
-		if (agree_round(council->agree[rank], council->report, council->permits, &tick, &err) < 0)
+		if (agree_round(council->agree[rank], council->report, council->permits, &tick,
+				&err) < 0)
 			KVS_PANIC("owner %u: %s", rank, err.message);
 		if (rank == 0)
 			council->tick = tick;
@@ -133,8 +134,8 @@ void council_refuses(struct council *council, const char *sentence)
 	for (rank = 0; rank < council->owners; rank++) {
 		struct kvs_error err;
 
-		KVS_ASSERT(agree_round(council->agree[rank], council->report, council->permits, &tick,
-				       &err) == KVS_E_PROTO);
+		KVS_ASSERT(agree_round(council->agree[rank], council->report, council->permits,
+				       &tick, &err) == KVS_E_PROTO);
 		if (rank == 0)
 			council->err = err;
 		if (!sentence)

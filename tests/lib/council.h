@@ -2,8 +2,8 @@
 /*
  * A council: all owners of a cache in one process, each with an agreement of its own.
  *
- * Reports are drawn up owner by owner, then a round gives all of them to every owner.  Whatever comes of
- * it must be the same on each: every byte of the tick, or the sentence of the refusal.
+ * Reports are drawn up owner by owner, then a round gives all of them to every owner.  Whatever
+ * comes of it must be the same on each: every byte of the tick, or the sentence of the refusal.
  */
 #ifndef LIB_COUNCIL_H
 #define LIB_COUNCIL_H
@@ -35,7 +35,9 @@ void council_close(struct council *council);
 void council_expect(struct council *council, uint64_t op_id, enum op_kind kind, uint32_t keys);
 void council_expect_copies(struct council *council, uint64_t ticket);
 
-/* A fact for an owner's report: every row ok and, of a GET, read; retired.  The caller changes it. */
+/*
+ * A fact for an owner's report: every row ok and, of a GET, read; retired.  The caller changes it.
+ */
 struct fact *council_fact(struct council *council, uint32_t rank, uint64_t op_id, enum op_kind kind,
 			  uint32_t keys);
 void         council_notice(struct council *council, uint32_t rank, uint64_t op_id);
@@ -44,7 +46,9 @@ void         council_copy(struct council *council, uint32_t rank, uint64_t ticke
 /* All owners get all reports; the next ones begin empty, but for clocks and pressure. */
 const struct tick *council_round(struct council *council);
 
-/* The same where it must be refused: KVS_E_PROTO, one sentence on every owner, no tick.  NULL: any. */
+/*
+ * The same where it must be refused: KVS_E_PROTO, one sentence on every owner, no tick.  NULL: any.
+ */
 void council_refuses(struct council *council, const char *sentence);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A table of edges as text, one "FROM -> TO on EVENT" a line, as rooms print theirs for their documents. */
+/*
+ * A table of edges as text, one "FROM -> TO on EVENT" a line, as rooms print theirs for their
+ * documents.
+ */
 #ifndef LIB_EDGES_H
 #define LIB_EDGES_H
 

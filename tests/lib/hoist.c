@@ -58,8 +58,8 @@ static void make_memory(struct hoist *hoist, uint32_t parents)
 	KVS_ASSERT(hostmap_make(map, groups->count, parents, &hoist->hostmap, NULL) == 0);
 	KVS_ASSERT(arena_open(arena_part_bytes(hoist->hostmap.parent_bytes, parents), ARENA_LAZY,
 			      &hoist->arena, NULL) == 0);
-	KVS_ASSERT(arena_carve(hoist->arena, hoist->hostmap.parent_bytes, parents, &hoist->part, NULL) ==
-		   0);
+	KVS_ASSERT(arena_carve(hoist->arena, hoist->hostmap.parent_bytes, parents, &hoist->part,
+			       NULL) == 0);
 }
 
 void hoist_open(struct hoist *hoist, const struct hoist_options *options)
@@ -89,7 +89,8 @@ void hoist_open(struct hoist *hoist, const struct hoist_options *options)
 void hoist_open_plain(struct hoist *hoist, const struct group_spec *specs,
 		      const struct transfer_limits *limits)
 {
-	const struct hoist_options options = { .specs = specs, .limits = limits, .host_parents = 24 };
+	const struct hoist_options options = { .specs = specs, .limits = limits,
+					       .host_parents = 24 };
 
 	hoist_open(hoist, &options);
 }
@@ -158,16 +159,18 @@ void hoist_audit(struct hoist *hoist)
 			const uint32_t block = 1 + (parent - 1) * pool_packing(pool, g) + slot;
 
 			KVS_ASSERT_CMP(pool_refs(pool, g, block), ==,
-				       (uint32_t)cache_view(hoist->box.cache, STRATUM_HOST, g, block,
-							    &view) +
-					       ticket_refs(hoist, g, block) + pin_refs(hoist, g, block));
+				       (uint32_t)cache_view(hoist->box.cache, STRATUM_HOST, g,
+							    block, &view) +
+					       ticket_refs(hoist, g, block) +
+					       pin_refs(hoist, g, block));
 		}
 	}
 }
 
 /* --- contents --------------------------------------------------------------------------------- */
 
-struct cell_name hoist_name(const struct hoist *hoist, uint32_t prompt, uint32_t group, uint32_t page)
+struct cell_name hoist_name(const struct hoist *hoist, uint32_t prompt, uint32_t group,
+			    uint32_t page)
 {
 	return (struct cell_name){ &hoist->box.space, &hoist->hashes[prompt][page], group, 0 };
 }
@@ -225,7 +228,8 @@ void hoist_store(struct hoist *hoist, uint32_t prompt, uint32_t group, uint32_t 
 	}
 }
 
-void hoist_unstore(struct hoist *hoist, uint32_t prompt, uint32_t group, uint32_t first, uint32_t end)
+void hoist_unstore(struct hoist *hoist, uint32_t prompt, uint32_t group, uint32_t first,
+		   uint32_t end)
 {
 	for (; first < end; first++) {
 		const struct kvs_key key = hoist_key(hoist, prompt, group, first);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A transfer manager with a real cache, a store that is a list of names, and the test in the place of
- * executor and scheduler.
+ * A transfer manager with a real cache, a store that is a list of names, and the test in the place
+ * of executor and scheduler.
  *
- * Prompt 0 is the box's: page n is hash n.  Prompt p shares the first HOIST_SHARED pages with it and has
- * hashes 100 p + n behind them.  hoist_audit() accounts for every reference on every Host block: the
- * index's own, the tickets', and those that the test took.
+ * Prompt 0 is the box's: page n is hash n.  Prompt p shares the first HOIST_SHARED pages with it
+ * and has hashes 100 p + n behind them.  hoist_audit() accounts for every reference on every Host
+ * block: the index's own, the tickets', and those that the test took.
  */
 #ifndef LIB_HOIST_H
 #define LIB_HOIST_H
@@ -51,8 +51,8 @@ struct hoist {
 };
 
 /*
- * Ample: 4 tickets, 32 references, keys_max 16, puts of 4, 8 candidates, 8 negatives, 16 of history,
- * deadline 1,000, hold 500, no marks.
+ * Ample: 4 tickets, 32 references, keys_max 16, puts of 4, 8 candidates, 8 negatives, 16 of
+ * history, deadline 1,000, hold 500, no marks.
  */
 extern const struct transfer_limits hoist_limits;
 /* One full group; a full one and a state, P = q = HOIST_PAGE. */
@@ -63,22 +63,29 @@ void hoist_open(struct hoist *hoist, const struct hoist_options *options);
 /* Host of 24 parents. */
 void hoist_open_plain(struct hoist *hoist, const struct group_spec *specs,
 		      const struct transfer_limits *limits);
-/* The same with a full group and a state; the store has four pages of prompts 0 and 1, all checkpoints. */
+/*
+ * The same with a full group and a state; the store has four pages of prompts 0 and 1, all
+ * checkpoints.
+ */
 void hoist_open_stored(struct hoist *hoist, const struct transfer_limits *limits);
 void hoist_close(struct hoist *hoist);
 void hoist_audit(struct hoist *hoist);
 
 /* --- contents --------------------------------------------------------------------------------- */
 
-struct cell_name hoist_name(const struct hoist *hoist, uint32_t prompt, uint32_t group, uint32_t page);
-struct kvs_key   hoist_key(const struct hoist *hoist, uint32_t prompt, uint32_t group, uint32_t page);
+struct cell_name hoist_name(const struct hoist *hoist, uint32_t prompt, uint32_t group,
+			    uint32_t page);
+struct kvs_key   hoist_key(const struct hoist *hoist, uint32_t prompt, uint32_t group,
+			   uint32_t page);
 /* The hash of a tail of prompt 0. */
 struct prefix_hash hoist_tail(const struct hoist *hoist, uint32_t tokens);
 struct kvs_key     hoist_tail_key(const struct hoist *hoist, uint32_t group, uint32_t tokens);
 
 /* The store has pages [first, end) of a group, or loses them. */
-void hoist_store(struct hoist *hoist, uint32_t prompt, uint32_t group, uint32_t first, uint32_t end);
-void hoist_unstore(struct hoist *hoist, uint32_t prompt, uint32_t group, uint32_t first, uint32_t end);
+void hoist_store(struct hoist *hoist, uint32_t prompt, uint32_t group, uint32_t first,
+		 uint32_t end);
+void hoist_unstore(struct hoist *hoist, uint32_t prompt, uint32_t group, uint32_t first,
+		   uint32_t end);
 void hoist_store_key(struct hoist *hoist, const struct kvs_key *key);
 bool hoist_stored(const struct hoist *hoist, const struct kvs_key *key);
 /* Host publishes a page, as the tier does, and the manager is told. */
@@ -116,7 +123,7 @@ struct op hoist_last_op(const struct hoist *hoist);
 /* The one wake of the round. */
 struct transfer_wake hoist_wake(const struct hoist *hoist);
 
-/* --- expectations, which panic ----------------------------------------------------------------- */
+/* --- expectations, which panic -------------------------------------------------------------- */
 
 /* The one wake of the round. */
 void hoist_expect_wake(const struct hoist *hoist, struct lease lease, enum read_outcome outcome);

@@ -31,8 +31,8 @@ static struct group_spec *add_group(struct loom *loom, enum group_kind kind, uin
 	static const char *const names[] = { "a", "b", "c", "d" };
 	const uint32_t           g = loom->options.group_count++;
 
-	loom->groups[g] = (struct group_spec){ .name = names[g], .kind = kind, .block_tokens = block_tokens,
-					       .packing = packing };
+	loom->groups[g] = (struct group_spec){ .name = names[g], .kind = kind,
+					       .block_tokens = block_tokens, .packing = packing };
 	return &loom->groups[g];
 }
 
@@ -85,24 +85,28 @@ static int submit(struct loom *loom, const struct sched_request *request)
 		*known = (struct srig_request){ .count = request->token_count, .told = request->token_count,
 						.prompt = request->token_count, .counting = true };
 		(void)snprintf(known->id, sizeof(known->id), "%s", request->id);
-		memcpy(known->tokens, request->tokens, request->token_count * sizeof(*request->tokens));
+		memcpy(known->tokens, request->tokens,
+		       request->token_count * sizeof(*request->tokens));
 	}
 	sched_audit(loom->sched);
 	return rc;
 }
 
-int loom_try_submit(struct loom *loom, const char *id, int32_t first, uint32_t count, uint32_t new_tokens)
+int loom_try_submit(struct loom *loom, const char *id, int32_t first, uint32_t count,
+		    uint32_t new_tokens)
 {
 	int32_t                    tokens[SRIG_TOKENS];
 	const struct sched_request request = { .id = id, .tokens = tokens, .token_count = count,
-					       .max_new_tokens = new_tokens, .logits_from = LOGITS_NONE };
+					       .max_new_tokens = new_tokens,
+					       .logits_from = LOGITS_NONE };
 
 	assert_true(count < SRIG_TOKENS);
 	srig_tokens(tokens, count, first, 1);
 	return submit(loom, &request);
 }
 
-void loom_submit(struct loom *loom, const char *id, int32_t first, uint32_t count, uint32_t new_tokens)
+void loom_submit(struct loom *loom, const char *id, int32_t first, uint32_t count,
+		 uint32_t new_tokens)
 {
 	if (loom_try_submit(loom, id, first, count, new_tokens) < 0)
 		fail_msg("%s", loom->err.message);
@@ -112,7 +116,8 @@ void loom_submit_tokens(struct loom *loom, const char *id, const int32_t *tokens
 			uint32_t new_tokens)
 {
 	const struct sched_request request = { .id = id, .tokens = tokens, .token_count = count,
-					       .max_new_tokens = new_tokens, .logits_from = LOGITS_NONE };
+					       .max_new_tokens = new_tokens,
+					       .logits_from = LOGITS_NONE };
 
 	if (submit(loom, &request) < 0)
 		fail_msg("%s", loom->err.message);
@@ -136,7 +141,8 @@ int loom_feed(struct loom *loom, enum sched_event_kind kind, const char *id, uin
 	return feed(loom, &event);
 }
 
-static void expect_feed(struct loom *loom, enum sched_event_kind kind, const char *id, uint32_t reserve)
+static void expect_feed(struct loom *loom, enum sched_event_kind kind, const char *id,
+			uint32_t reserve)
 {
 	if (loom_feed(loom, kind, id, reserve) < 0)
 		fail_msg("%s", loom->err.message);

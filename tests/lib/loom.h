@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A scheduler without a store, over the rig, for tests of what it plans: prompts and outputs count up, plans
- * and block tables are drawn as text.
+ * A scheduler without a store, over the rig, for tests of what it plans: prompts and outputs count
+ * up, plans and block tables are drawn as text.
  *
- *   plan    "b p0+4, a d7+1": b computes 4 tokens of its prompt from token 0 on, a one behind 7 that
- *           have their cache; r: a peer computes it.  "" where nothing is computed
+ *   plan    "b p0+4, a d7+1": b computes 4 tokens of its prompt from token 0 on, a one behind 7
+ *           that have their cache; r: a peer computes it.  "" where nothing is computed
  *   line    "..xx-": holes, blocks, and what lies behind the line's end
  *
- * Tokens of a request are first, first + 1, first + 2, ...: what begins alike goes on alike.  Copies run when
- * a row's fence asks for them, and are acknowledged when loom_done() says so.
+ * Tokens of a request are first, first + 1, first + 2, ...: what begins alike goes on alike.
+ * Copies run when a row's fence asks for them, and are acknowledged when loom_done() says so.
  */
 #ifndef LIB_LOOM_H
 #define LIB_LOOM_H
@@ -34,7 +34,8 @@ struct loom {
 /* A FUSED rank of so many parents, C = 64, D = 1, 8 places, no Host, no groups yet. */
 void loom_init(struct loom *loom, uint32_t page_tokens, uint32_t parents);
 void loom_full(struct loom *loom, uint32_t block_tokens, uint32_t packing);
-void loom_window(struct loom *loom, uint32_t block_tokens, uint32_t packing, uint32_t window_tokens);
+void loom_window(struct loom *loom, uint32_t block_tokens, uint32_t packing,
+		 uint32_t window_tokens);
 void loom_state(struct loom *loom, uint32_t block_tokens, uint32_t packing);
 /* Pages of 2, blocks of 2: a full group, and a window of so many tokens. */
 void loom_usual(struct loom *loom, uint32_t parents, uint32_t window_tokens);
@@ -44,8 +45,10 @@ void loom_open(struct loom *loom);
 void loom_close(struct loom *loom);
 
 /* The code of sched_submit(); those that give none assert success. */
-int  loom_try_submit(struct loom *loom, const char *id, int32_t first, uint32_t count, uint32_t new_tokens);
-void loom_submit(struct loom *loom, const char *id, int32_t first, uint32_t count, uint32_t new_tokens);
+int  loom_try_submit(struct loom *loom, const char *id, int32_t first, uint32_t count,
+		     uint32_t new_tokens);
+void loom_submit(struct loom *loom, const char *id, int32_t first, uint32_t count,
+		 uint32_t new_tokens);
 /* A prompt that does not count up. */
 void loom_submit_tokens(struct loom *loom, const char *id, const int32_t *tokens, uint32_t count,
 			uint32_t new_tokens);
@@ -78,7 +81,8 @@ void loom_rounds(struct loom *loom, uint32_t count);
 const char             *loom_rows(struct loom *loom);
 const struct batch_row *loom_row(const struct loom *loom, const char *id); /* NULL: none */
 const char             *loom_line(struct loom *loom, const char *id, uint32_t group);
-int32_t                 loom_slot(const struct loom *loom, const char *id, uint32_t group, uint32_t slot);
+int32_t                 loom_slot(const struct loom *loom, const char *id, uint32_t group,
+				  uint32_t slot);
 uint32_t                loom_fresh(const struct loom *loom, uint32_t group);
 /* The mover's rows of a ticket as "group.position ...", in order. */
 const char             *loom_moves(struct loom *loom, uint64_t ticket);

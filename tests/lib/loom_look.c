@@ -34,15 +34,16 @@ static void __attribute__((format(printf, 2, 3))) append(char *text, const char 
 
 const char *loom_rows(struct loom *loom)
 {
-	static const char kinds[] = { [BATCH_PREFILL] = 'p', [BATCH_REMOTE] = 'r', [BATCH_DECODE] = 'd' };
+	static const char kinds[] = { [BATCH_PREFILL] = 'p', [BATCH_REMOTE] = 'r',
+				      [BATCH_DECODE] = 'd' };
 	char *const       text = next_text(loom);
 	uint32_t          i;
 
 	for (i = 0; i < loom->plan->forward.row_count; i++) {
 		const struct batch_row *const row = &loom->plan->forward.rows[i];
 
-		append(text, "%s%s %c%u+%u", i == 0 ? "" : ", ", row->id, kinds[row->kind], row->begin,
-		       row->token_count);
+		append(text, "%s%s %c%u+%u", i == 0 ? "" : ", ", row->id, kinds[row->kind],
+		       row->begin, row->token_count);
 	}
 	return text;
 }

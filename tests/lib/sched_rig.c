@@ -81,9 +81,12 @@ static void open_host(struct srig *rig)
 
 	if (parents == 0)
 		return;
-	for (g = 0; g < rig->options.group_count; g++)
-		groups[g] = (struct hostmap_group){ rig->options.groups[g].packing, srig_stride(rig, g) };
-	KVS_ASSERT(hostmap_make(groups, rig->options.group_count, parents, &rig->hostmap, NULL) == 0);
+	for (g = 0; g < rig->options.group_count; g++) {
+		groups[g] = (struct hostmap_group){ rig->options.groups[g].packing,
+						    srig_stride(rig, g) };
+	}
+	KVS_ASSERT(hostmap_make(groups, rig->options.group_count, parents, &rig->hostmap,
+				NULL) == 0);
 	bytes = rig->hostmap.parent_bytes;
 	rig->host = malloc(bytes * parents);
 	rig->objects = calloc(SRIG_OBJECTS, sizeof(*rig->objects));
@@ -113,8 +116,8 @@ static void open_memory(struct srig *rig)
 
 		rig->planes[g].stride = srig_stride(rig, g);
 		rig->planes[g].first = rig->device + rig->parent_bytes - srig_stride(rig, g);
-		groups[g] = (struct engine_group){ spec->kind, spec->block_tokens, spec->window_tokens, 1,
-						   &rig->planes[g] };
+		groups[g] = (struct engine_group){ spec->kind, spec->block_tokens,
+						   spec->window_tokens, 1, &rig->planes[g] };
 	}
 	group_engine_init(&rig->engine, groups, options->group_count);
 }

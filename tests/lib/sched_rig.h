@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A scheduler over real rows: Device and Host as memory, the reference engine, and copies that run late.
+ * A scheduler over real rows: Device and Host as memory, the reference engine, and copies that run
+ * late.
  *
  *   srig_open(&rig, &options)         options as srig_options() gives them, changed to taste
  *   srig_submit(&rig, "a", tokens, count, max_new)
@@ -8,17 +9,18 @@
  *   srig_row(&rig, "a")               the row of a request in the last plan
  *   srig_extend(&rig, "a")            feeds what its oldest unanswered forward sampled
  *   srig_finish(), srig_abort()       and srig_event() for everything else
- *   srig_close(&rig)                  aborts all, acknowledges all, asserts that every block came back
+ *   srig_close(&rig)                  aborts all, acknowledges all, asserts that every block is back
  *
- * Forward  Fresh blocks are made blank, the loads up to a row's fence run, then the row: the engine checks
- *          all that the row's line of each table lets it see and writes what is new.  A wrong row is a
- *          panic.  A row that ends a prompt, and each decode step, samples: equal prefixes go on equally.
- *          A remote row writes nothing until srig_prefilled().
- * Copies   Run behind the forward of their plan and are acknowledged in the next tick; with `held` they
- *          only run when a fence asks for it, and are acknowledged when srig_let_copies() says so.
- * Store    With options.with_store, a list of objects; part and hostmap are the rig's.  A plan's ops are
- *          answered in the next tick; with `store_held`, when srig_let_store() says so.  A cancelled op that
- *          waits is answered as one that never ran.
+ * Forward  Fresh blocks are made blank, the loads up to a row's fence run, then the row: the engine
+ *          checks all that the row's line of each table lets it see and writes what is new.  A
+ *          wrong row is a panic.  A row that ends a prompt, and each decode step, samples: equal
+ *          prefixes go on equally.  A remote row writes nothing until srig_prefilled().
+ * Copies   Run behind the forward of their plan and are acknowledged in the next tick; with `held`
+ *          they only run when a fence asks for it, and are acknowledged when srig_let_copies() says
+ *          so.
+ * Store    With options.with_store, a list of objects; part and hostmap are the rig's.  A plan's
+ *          ops are answered in the next tick; with `store_held`, when srig_let_store() says so.  A
+ *          cancelled op that waits is answered as one that never ran.
  * Tick     rig.tick is what the next round gets, but for its copies: set permits, facts, clock.
  * Audit    After every call.
  */
@@ -90,7 +92,10 @@ struct srig {
 	uint64_t                 rows, loads, saves, fresh, queries, gets, puts;
 };
 
-/* P = 2; 31 parents of Device, no Host; FULL with q 2, WINDOW of 4 with q 2; C 64, D 1, prefix cache on. */
+/*
+ * P = 2; 31 parents of Device, no Host; FULL with q 2, WINDOW of 4 with q 2; C 64, D 1, prefix
+ * cache on.
+ */
 struct sched_options srig_options(void);
 /* The same with a Host of 32 parents and a store: ample limits, no marks. */
 struct sched_options srig_store_options(void);
@@ -130,7 +135,9 @@ void srig_abort(struct srig *rig, const char *id);
 /* A round, and all that it sampled is fed. */
 const struct sched_plan *srig_step(struct srig *rig);
 
-/* A peer has written the prompt's rows into the blocks of the remote row's line; feeds PREFILLED. */
+/*
+ * A peer has written the prompt's rows into the blocks of the remote row's line; feeds PREFILLED.
+ */
 void srig_prefilled(struct srig *rig, const char *id);
 
 /* All copies run, and are acknowledged in the next tick. */

@@ -166,8 +166,8 @@ static void compute(struct srig *rig, struct srig_request *request, uint32_t beg
 {
 	static uint32_t     slots[GROUPS_MAX][SRIG_TOKENS + 1];
 	struct engine_table tables[GROUPS_MAX];
-	const struct engine_pass pass = { (uint64_t)(request - rig->requests), request->tokens, begin, end,
-					  tables };
+	const struct engine_pass pass = { (uint64_t)(request - rig->requests), request->tokens,
+					  begin, end, tables };
 	uint32_t                 g, i;
 
 	for (g = 0; g < rig->options.group_count; g++) {
@@ -180,13 +180,15 @@ static void compute(struct srig *rig, struct srig_request *request, uint32_t beg
 	if (!group_engine_forward(&rig->engine, &pass)) {
 		const struct engine_fault *const fault = &rig->engine.first;
 
-		KVS_PANIC("\"%s\", forward of [%u, %u): group %u, position %u: %s", request->id, begin, end,
+		KVS_PANIC("\"%s\", forward of [%u, %u): group %u, position %u: %s", request->id,
+			  begin, end,
 			  fault->group, fault->position, fault->hole ? "a hole" : "a wrong row");
 	}
 }
 
 /* Where the rows of a peer's prompt go to. */
-static void note_landing(const struct srig *rig, struct srig_request *request, const struct batch_row *row)
+static void note_landing(const struct srig *rig, struct srig_request *request,
+			 const struct batch_row *row)
 {
 	uint32_t g, i;
 
@@ -214,8 +216,8 @@ static void land_token(struct srig *rig, const struct srig_request *request, uin
 
 		if (block == BLOCK_NULL || (is_state && position + 1 != request->prompt))
 			continue;
-		memcpy(srig_device_block(rig, g, block) + (is_state ? 0 : 8 * (position % q)), &word,
-		       sizeof(word));
+		memcpy(srig_device_block(rig, g, block) + (is_state ? 0 : 8 * (position % q)),
+		       &word, sizeof(word));
 	}
 }
 

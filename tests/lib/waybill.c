@@ -39,7 +39,8 @@ static struct flight *flight_of(struct waybill *waybill, uint32_t claim)
 	for (i = 0; i < WAYBILL_OPS; i++) {
 		struct flight *const flight = &waybill->flights[i];
 
-		if (flight->lease == claim + 1 && (flight->phase == OUT || flight->phase == ANSWERED))
+		if (flight->lease == claim + 1 &&
+		    (flight->phase == OUT || flight->phase == ANSWERED))
 			return flight;
 	}
 	return NULL;
@@ -84,12 +85,14 @@ static void check_blocks(struct waybill *waybill, const struct flight *flight)
 	for (i = 0; i < flight->op.key_count; i++) {
 		const struct cache_block *const had = &flight->blocks[i];
 
-		ticket_block(transfer_find(waybill->hoist.transfer, flight->op.op_id), i, &group, &block);
+		ticket_block(transfer_find(waybill->hoist.transfer, flight->op.op_id), i, &group,
+			     &block);
 		KVS_ASSERT(group == had->group && block == had->block);
 		KVS_ASSERT_CMP(cache_view(cache, STRATUM_HOST, group, block, &view), ==,
 			       flight->op.kind == OP_PUT);
 		if (flight->op.kind == OP_GET) {
-			KVS_ASSERT_CMP(pool_refs(cache_pool(cache, STRATUM_HOST), group, block), ==, 1);
+			KVS_ASSERT_CMP(pool_refs(cache_pool(cache, STRATUM_HOST), group, block),
+				       ==, 1);
 		}
 	}
 }
@@ -151,10 +154,12 @@ static void absorb_op(struct waybill *waybill, const struct op *op)
 	waybill->put_rows += op->kind == OP_PUT ? op->key_count : 0;
 	for (i = 0; i < op->key_count; i++) {
 		flight->keys[i] = op->keys[i];
-		if (op->kind == OP_QUERY)
-			KVS_ASSERT_CMP(find_negative(waybill, &op->keys[i]), ==, waybill->negative_count);
-		else
+		if (op->kind == OP_QUERY) {
+			KVS_ASSERT_CMP(find_negative(waybill, &op->keys[i]), ==,
+				       waybill->negative_count);
+		} else {
 			ticket_block(ticket, i, &flight->blocks[i].group, &flight->blocks[i].block);
+		}
 	}
 }
 
@@ -204,7 +209,8 @@ void waybill_drop(struct waybill *waybill, uint32_t claim)
 }
 
 /* What one claim must hear on this tick; READ_ASKED: it depends, or nothing. */
-static enum read_outcome must_hear(struct waybill *waybill, uint32_t claim, bool closes, bool lets_go)
+static enum read_outcome must_hear(struct waybill *waybill, uint32_t claim, bool closes,
+				   bool lets_go)
 {
 	struct flight *const flight = flight_of(waybill, claim);
 	const bool           query = flight->op.kind == OP_QUERY;
@@ -235,7 +241,8 @@ static void check_wake(struct waybill *waybill, uint32_t claim, enum read_outcom
 	KVS_ASSERT(wake->outcome != READ_DEADLINE && wake->outcome != READ_PRESSURE);
 	if (query) {
 		KVS_ASSERT(wake->outcome != READ_READY);
-		KVS_ASSERT_CMP(wake->outcome == READ_FROZEN, ==, !waybill->hoist.tick.permits.storage);
+		KVS_ASSERT_CMP(wake->outcome == READ_FROZEN, ==,
+			       !waybill->hoist.tick.permits.storage);
 	} else if (!fact->retired) {
 		KVS_ASSERT_CMP(wake->outcome, ==, READ_QUARANTINE);
 	} else {
@@ -284,7 +291,8 @@ static void hear(struct waybill *waybill, bool closes, bool lets_go)
 		if (wake->outcome == READ_READY) {
 			claim->waiting = false;
 			claim->ready = true;
-			claim->rows = (uint32_t)bits_count(flight_of(waybill, i)->fact.ok.words, 64);
+			claim->rows =
+				(uint32_t)bits_count(flight_of(waybill, i)->fact.ok.words, 64);
 			claim->until_ns = waybill->hoist.tick.now_ns + waybill_limits.hold_ns;
 			continue;
 		}
@@ -318,8 +326,8 @@ static void learn(struct waybill *waybill, const struct flight *flight, struct k
 }
 
 /* The answered ops are over, and so are those in doubt of which a notice came. */
-static void land(struct waybill *waybill, const bool *attached, const bool *noticed, struct kvs_key *may,
-		 uint32_t *may_count)
+static void land(struct waybill *waybill, const bool *attached, const bool *noticed,
+		 struct kvs_key *may, uint32_t *may_count)
 {
 	struct kvs_key ignored[WAYBILL_ROWS];
 	uint32_t       i, ignored_count;
@@ -350,8 +358,10 @@ static void snapshot(const struct waybill *waybill, struct presence *ret_there)
 
 	for (p = 0; p < HOIST_PROMPTS; p++) {
 		for (g = 0; g < WAYBILL_GROUPS; g++) {
-			for (n = 0; n < WAYBILL_PAGES; n++)
-				ret_there->page[p][g][n] = hoist_find(&waybill->hoist, p, g, n) != BLOCK_NULL;
+			for (n = 0; n < WAYBILL_PAGES; n++) {
+				ret_there->page[p][g][n] =
+					hoist_find(&waybill->hoist, p, g, n) != BLOCK_NULL;
+			}
 		}
 	}
 }
@@ -371,7 +381,8 @@ static void check_published(const struct waybill *waybill, const struct presence
 
 				for (i = 0; i < may_count && memcmp(&may[i], &key, sizeof(key)) != 0; i++)
 					;
-				KVS_ASSERT(!after.page[p][g][n] || before->page[p][g][n] || i < may_count);
+				KVS_ASSERT(!after.page[p][g][n] || before->page[p][g][n] ||
+					   i < may_count);
 			}
 		}
 	}
@@ -386,7 +397,8 @@ static void bring_facts(struct waybill *waybill, bool closes, bool lets_go, bool
 		const struct flight *const flight = &waybill->flights[i];
 
 		ret_attached[i] = flight->phase != GONE && flight->lease != 0 &&
-				  must_hear(waybill, flight->lease - 1, closes, lets_go) == READ_ASKED;
+				  must_hear(waybill, flight->lease - 1, closes, lets_go) ==
+					  READ_ASKED;
 		if (flight->phase == ANSWERED)
 			hoist_fact(&waybill->hoist, &flight->fact);
 	}

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A ledger beside a transfer manager: which ops are out and which blocks each has, who waits since when, who
- * holds what until when, what is known to be missing.  It is so naive that it is plainly right.
+ * A ledger beside a transfer manager: which ops are out and which blocks each has, who waits since
+ * when, who holds what until when, what is known to be missing.  It is so naive that it is plainly
+ * right.
  *
- * waybill_tick() and waybill_check() compare: every credit and every reference on every Host block is
- * accounted for; blocks under I/O belong to one op and lie still; nothing is published from a detached or
- * unretired op; deadlines and holds end on their tick, never before, never after; each read gets one wake,
- * and says what became of its op.
+ * waybill_tick() and waybill_check() compare: every credit and every reference on every Host block
+ * is accounted for; blocks under I/O belong to one op and lie still; nothing is published from a
+ * detached or unretired op; deadlines and holds end on their tick, never before, never after; each
+ * read gets one wake, and says what became of its op.
  */
 #ifndef LIB_WAYBILL_H
 #define LIB_WAYBILL_H
