@@ -380,7 +380,8 @@ def tick_measures_for_machines():
 @suite.test
 def tick_measures_for_people():
     text = command.succeeds("bench", "tick", "--outstanding=100", "--runs=1")
-    for line in ("  reads outstanding  ", "  no completion, ns  ", "  64 QUERYs answered, ", "  64 GETs retired, "):
+    for line in ("  reads outstanding  ", "  no completion, ns  ", "  64 QUERYs answered, ",
+                 "  64 GETs retired, "):
         tap.contains(text, line)
 
 

@@ -4,6 +4,7 @@
 
 import collections
 import functools
+import os
 import pathlib
 import re
 import sys
@@ -80,11 +81,14 @@ def old_seed_passes(sim, seed):
 def main(sim, seeds):
     suite = tap.Suite()
     covered = collections.Counter()
-    for first in range(1, simulator.SMOKE_SEEDS, GROUP):
+    # One thread has no races: where they are looked for, which takes its time, a few seeds will do.
+    threaded = os.environ["KVSTRATA_SANITIZE"] == "thread"
+    for first in range(1, GROUP if threaded else simulator.SMOKE_SEEDS, GROUP):
         suite.add(f"X7 seeds {first} to {first + GROUP - 1}, twice",
                   functools.partial(group_passes, sim, covered, first))
-    suite.add("the seeds reach everything that is counted",
-              functools.partial(everything_was_reached, covered))
+    if not threaded:
+        suite.add("the seeds reach everything that is counted",
+                  functools.partial(everything_was_reached, covered))
     for line in pathlib.Path(seeds).read_text().splitlines():
         if not line.startswith("#"):
             seed, found = line.split(" ", 1)
