@@ -53,7 +53,8 @@ def what_a_small_store_evicted_is_told_from_what_it_never_had():
 def X4_a_request_counts_under_the_word_of_its_sentence():
     """Also where its read brought a part: what ended that is the reason."""
     small = ["--limit", 25, "--seed", 1100, "--block-bytes", "4KiB", "--device-blocks", 16,
-             "--host-blocks", 3, "--concurrency", 1, "--deadline", "none", "--host-credits", 100, "--store", "mem:16MiB"]
+             "--host-blocks", 3, "--concurrency", 1, "--deadline", "none", "--host-credits", 100,
+             "--store", "mem:16MiB"]
     figures = replays.report(*small)
     assert figures["origin"]["store"]["blocks"] > 0, figures["origin"]
     words = collections.Counter()

@@ -177,6 +177,23 @@ static void without_the_permit_the_one_time_is_not_used_up(void **state)
 	srig_close(&rig);
 }
 
+static void X4_who_is_admitted_without_the_permit_is_told_so(void **state)
+{
+	const struct sched_options options = srig_store_options();
+	struct explanation         why;
+
+	(void)state;
+	open_with_stored(&options, 12);
+	rig.tick.permits.storage = false;
+	srig_submit(&rig, "a", tokens, 14, 1);
+	srig_next(&rig);
+	assert_int_equal(srig_row(&rig, "a")->begin, 0);
+	assert_int_equal(sched_explain(rig.sched, "a", &why), 0);
+	assert_int_equal(why.reason, MISS_STORAGE);
+	assert_string_equal(explanation_word(&why), "frozen");
+	srig_close(&rig);
+}
+
 static void an_intent_lets_requests_pass_the_store(void **state)
 {
 	const struct sched_options options = srig_store_options();
@@ -345,6 +362,7 @@ int main(void)
 		cmocka_unit_test(A2_4_an_abort_drops_the_lease_wherever_it_comes),
 		cmocka_unit_test(A2_5_a_hold_that_ran_out_does_not_stop_the_request),
 		cmocka_unit_test(without_the_permit_the_one_time_is_not_used_up),
+		cmocka_unit_test(X4_who_is_admitted_without_the_permit_is_told_so),
 		cmocka_unit_test(an_intent_lets_requests_pass_the_store),
 		cmocka_unit_test(A2_1_others_compute_while_one_waits),
 		cmocka_unit_test(A1_5_the_store_answers_before_a_copy_of_the_plan_before_has_run),
