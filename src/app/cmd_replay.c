@@ -120,11 +120,13 @@ static int replay_trace(const struct replay_settings *set)
 	static struct replay replay;
 	struct kvs_error     err;
 	int                  status = APP_DONE;
-	int                  rc = replay_open(&replay, set, &err);
+	int                  rc;
 
+	/* Whoever interrupts the opening gets an empty report. */
+	os_interrupt_catch();
+	rc = replay_open(&replay, set, &err);
 	if (rc < 0)
 		return app_fail(replay_command.name, &err);
-	os_interrupt_catch();
 	rc = replay_run(&replay, &err);
 	if (rc == 0)
 		rc = report(&replay, &err);

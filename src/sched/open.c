@@ -51,6 +51,8 @@ static int check_host(const struct sched_options *options, struct kvs_error *err
 		return err_set(err, KVS_E_INVALID, "snapshot_max: %u; images need host_parents",
 			       options->snapshot_max);
 	}
+	if (options->snapshot_max > 0 && options->snapshot_block_max == 0)
+		return err_set(err, KVS_E_INVALID, "snapshot_block_max: 0; an image has blocks");
 	/* Its hit is loaded and then its image: with one ticket it would never come back. */
 	if (options->snapshot_max > 0 && options->load_ticket_max < 2) {
 		return err_set(err, KVS_E_INVALID,
