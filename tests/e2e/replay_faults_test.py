@@ -22,7 +22,8 @@ def replay(*faults, host_blocks=64):
     """The finished process of a small replay on a store with these faults, and its report."""
     plan = folder / "plan.json"
     plan.write_text(json.dumps({"inner": "mem:64MiB", "seed": 1, "faults": faults}))
-    done = command.run("replay", "--store", f"fault:{plan}", *SMALL, "--host-blocks", host_blocks)
+    done = command.run("replay", "--store", f"fault:{plan}", *SMALL, "--host-blocks", host_blocks,
+                       env=command.leaving_threads())
     return done, json.loads(done.stdout)
 
 

@@ -180,9 +180,8 @@ def A1_4_a_store_that_loses_an_op_is_given_up_with_a_report():
     plan.write_text(json.dumps({"inner": "mem:64MiB",
                                 "faults": [{"kind": "lost", "op": "exists", "after": 20, "count": 1}]}))
     # The worker that waits for the lost op is left to the end of the process on purpose.
-    options = ":".join(filter(None, [os.environ.get("TSAN_OPTIONS"), "report_thread_leaks=0"]))
     done = command.run("replay", "--json", "--limit", 60, "--host-blocks", 64, "--store", f"fault:{plan}",
-                       env={**os.environ, "TSAN_OPTIONS": options})
+                       env=command.leaving_threads())
     figures = json.loads(done.stdout)
     tap.equal((done.returncode, figures["requests"], figures["wrong_bytes"]), (1, 60, 0))
     assert figures["fallbacks"]["deadline"] > 0, figures["fallbacks"]

@@ -16,6 +16,12 @@ def run(*arguments, **options):
                           stdin=subprocess.DEVNULL, check=False, **options)
 
 
+def leaving_threads():
+    """The environment of a run that cannot join a thread: its store never came back."""
+    options = ":".join(filter(None, [os.environ.get("TSAN_OPTIONS"), "report_thread_leaks=0"]))
+    return {**os.environ, "TSAN_OPTIONS": options}
+
+
 def run_into(output, *arguments):
     """The same with standard output into a file of the caller."""
     return subprocess.run([os.environ["KVSTRATA"], *arguments], stdout=output, stderr=subprocess.PIPE,

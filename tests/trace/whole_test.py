@@ -20,6 +20,8 @@ RECORD_BYTES = BLOCK_BYTES + 4096  # with its header
 USED_LEAST = 0.9  # of the capacity: some segments are kept free or half written
 HOST_BLOCKS = 2000
 INDEX_BYTES_A_BLOCK = 128
+# Code and libraries, Device, tables of requests and of storage operations, buffers of the store's lanes.
+OTHER_BYTES = 80 * MIB
 
 suite = tap.Suite()
 
@@ -50,7 +52,7 @@ def check_whole(capacity_bytes):
     assert least - 0.01 <= ratio <= most + 0.01, (least, ratio, most, figures)
     tap.equal(sum(figures["misses"].values()), figures["requests"] - figures["full_hits"])
 
-    limit = HOST_BLOCKS * BLOCK_BYTES + store_blocks * INDEX_BYTES_A_BLOCK + 64 * MIB
+    limit = HOST_BLOCKS * BLOCK_BYTES + store_blocks * INDEX_BYTES_A_BLOCK + OTHER_BYTES
     assert figures["peak_rss_bytes"] <= limit, (figures["peak_rss_bytes"], limit)
 
 
@@ -66,8 +68,9 @@ def X8_an_hour_through_4_GiB_hits_as_simulated():
 
 @suite.test
 def A4_3_600_requests_again_come_from_the_store():
+    # One at a time: of several, what one has read may make room for another before it is admitted.
     arguments = ["--trace", replays.conversation_trace(), "--limit", 600, "--host-blocks", HOST_BLOCKS,
-                 "--deadline", "none", "--store", f"strata:{folder / 'twice'}?capacity=8GiB"]
+                 "--concurrency", 1, "--deadline", "none", "--store", f"strata:{folder / 'twice'}?capacity=8GiB"]
     first, second = replays.report(*arguments), replays.report(*arguments)
     tap.equal(first["drops"], dict.fromkeys(first["drops"], 0))
     tap.equal((second["store"]["puts_new"], second["wrong_bytes"]), (0, 0))
