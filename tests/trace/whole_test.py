@@ -70,7 +70,8 @@ def X8_an_hour_through_4_GiB_hits_as_simulated():
 def A4_3_600_requests_again_come_from_the_store():
     # One at a time: of several, what one has read may make room for another before it is admitted.
     arguments = ["--trace", replays.conversation_trace(), "--limit", 600, "--host-blocks", HOST_BLOCKS,
-                 "--concurrency", 1, "--deadline", "none", "--store", f"strata:{folder / 'twice'}?capacity=8GiB"]
+                 "--concurrency", 1, "--deadline", "none",
+                 "--store", f"strata:{folder / 'twice'}?capacity=8GiB"]
     first, second = replays.report(*arguments), replays.report(*arguments)
     tap.equal(first["drops"], dict.fromkeys(first["drops"], 0))
     tap.equal((second["store"]["puts_new"], second["wrong_bytes"]), (0, 0))
