@@ -52,3 +52,12 @@ char *text_join(const char *const *words, const char *between, char *buffer, siz
 	}
 	return buffer;
 }
+
+bool text_is_listed(const char *const *words, const char *word)
+{
+	for (; *words; words++) {
+		if (strcmp(*words, word) == 0)
+			return true;
+	}
+	return false;
+}

@@ -3,6 +3,7 @@
 #ifndef BASE_TEXT_H
 #define BASE_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Control characters become '?': quoted input must not speak to the reader's terminal. */
@@ -16,5 +17,8 @@ char *text_mask_secrets(char *text);
 
 /* A NULL-terminated list of words, `between` between them, cut at the buffer's end; returns it. */
 char *text_join(const char *const *words, const char *between, char *buffer, size_t bytes);
+
+/* Whether a NULL-terminated list has this word. */
+bool text_is_listed(const char *const *words, const char *word);
 
 #endif

@@ -266,7 +266,7 @@ static int check_block(const struct kvs_store_config *config, struct kvs_error *
 {
 	char size[32];
 
-	if (config->block_bytes <= RESP_BULK_MAX - sizeof(struct resp_trailer))
+	if (config->block_bytes <= RESP_BULK_MAX - sizeof(struct label_seal))
 		return 0;
 	return err_set(err, KVS_E_INVALID,
 		       "block_bytes: %s is more than a Redis value holds with its trailer; "

@@ -57,7 +57,7 @@ static int value_begin(struct resp_stream *stream, const struct resp_slot *slot)
 static void value_end(struct resp_stream *stream, const struct resp_slot *slot)
 {
 	const struct kvs_key *key = slot->key;
-	struct resp_trailer   trailer;
+	struct label_seal   trailer;
 	bool                  holds = !stream->dropping;
 
 	if (stream->dropping) {
@@ -66,7 +66,7 @@ static void value_end(struct resp_stream *stream, const struct resp_slot *slot)
 	}
 	if (stream->settings->verified) {
 		memcpy(&trailer, slot->tail, sizeof(trailer));
-		holds = resp_trailer_holds(&trailer, key, &slot->span);
+		holds = label_seal_holds(&trailer, key, &slot->span);
 	}
 	if (holds) {
 		resp_stream_complete(stream, KVS_RESULT_DONE);

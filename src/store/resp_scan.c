@@ -15,7 +15,7 @@
 #define SCAN_COUNT "256"
 
 /* What begins with our prefix and is longer is somebody else's key still; past this it is none. */
-#define KEY_BYTES_MAX (RESP_KEY_MAX + 4096)
+#define KEY_BYTES_MAX (LABEL_TEXT_MAX + 4096)
 
 enum place { AT_REPLY, AT_CURSOR, AT_KEYS, AT_KEY, AT_END };
 
@@ -25,7 +25,7 @@ struct answer {
 	enum place        place;
 	uint64_t          keys_left;
 	uint32_t          skipped;
-	char              text[RESP_KEY_MAX]; /* of the bulk being read; what is longer is no key */
+	char              text[LABEL_TEXT_MAX]; /* of the bulk being read; what is longer is no key */
 	size_t            text_bytes;
 };
 
@@ -34,7 +34,7 @@ static void take_key(struct answer *answer)
 	struct resp_page *page = answer->page;
 	struct kvs_key    key;
 
-	if (!resp_key_parse(answer->prefix, answer->text, answer->text_bytes, &key))
+	if (!label_parse(answer->prefix, answer->text, answer->text_bytes, &key))
 		return;
 	if (answer->skipped < page->skip)
 		answer->skipped++;
@@ -156,12 +156,12 @@ static int ask(struct resp_stream *stream, const struct kvs_namespace *space,
 {
 	const char *const  prefix = stream->settings->prefix;
 	const uint64_t     from = page->cursor;
-	char               text[2 * RESP_KEY_MAX], pattern[RESP_KEY_MAX], cursor[24];
+	char               text[2 * LABEL_TEXT_MAX], pattern[LABEL_TEXT_MAX], cursor[24];
 	struct resp_writer command = { .bytes = text, .room = sizeof(text) };
 	struct answer      answer = { .prefix = prefix, .page = page };
 	int                rc;
 
-	resp_key_pattern(prefix, space, pattern);
+	label_pattern(prefix, space, pattern);
 	snprintf(cursor, sizeof(cursor), "%" PRIu64, from);
 	resp_put_array(&command, 6);
 	resp_put_text(&command, "SCAN");

@@ -183,32 +183,12 @@ static int read_tls(const struct kvs_store_config *config, struct resp_settings 
 	return 0;
 }
 
-/* One of two words; true is the first. */
-static int read_word(const struct kvs_store_config *config, const char *key, const char *yes,
-		     const char *no, bool *ret_yes, struct kvs_error *err)
-{
-	const char *text = spec_option(config, key);
-
-	if (!text)
-		return 0;
-	if (strcmp(text, yes) != 0 && strcmp(text, no) != 0) {
-		return err_set(err, KVS_E_INVALID, "store.%s: \"%.64s\" is neither %s nor %s", key,
-			       text, yes, no);
-	}
-	*ret_yes = strcmp(text, yes) == 0;
-	return 0;
-}
-
 static int read_prefix(const struct kvs_store_config *config, struct resp_settings *set,
 		       struct kvs_error *err)
 {
-	/* No colon, which ends it, and nothing that SCAN takes for a pattern. */
-	const char *const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				    "0123456789_.-";
-
 	if (read_text(config, "prefix", set->prefix, sizeof(set->prefix), err) < 0)
 		return KVS_E_INVALID;
-	if (set->prefix[strspn(set->prefix, letters)]) {
+	if (set->prefix[strspn(set->prefix, LABEL_PREFIX_LETTERS)]) {
 		return err_set(err, KVS_E_INVALID,
 			       "store.prefix: \"%.64s\" may hold letters, digits, _ . and - only",
 			       set->prefix);
@@ -284,8 +264,8 @@ int resp_settings_read(const struct kvs_store_config *config, struct resp_settin
 	if (read_place(config->place, &set, err) < 0 ||
 	    read_tls(config, &set, err) < 0 || read_prefix(config, &set, err) < 0 ||
 	    read_numbers(config, &set, err) < 0 ||
-	    read_word(config, "connect", "required", "lazy", &set.required, err) < 0 ||
-	    read_word(config, "format", "verified", "raw", &set.verified, err) < 0)
+	    spec_word(config, "connect", "required", "lazy", &set.required, err) < 0 ||
+	    spec_word(config, "format", "verified", "raw", &set.verified, err) < 0)
 		return KVS_E_INVALID;
 	rc = read_login(config, &set, err);
 	if (rc == 0)

@@ -12,7 +12,7 @@
 #include <kvstrata/store.h>
 
 #include "base/err.h"
-#include "store/resp_format.h"
+#include "key/label.h"
 
 #define RESP_CONNECTIONS_MAX 16u
 #define RESP_PIPELINE_MAX 64u
@@ -26,7 +26,7 @@ struct resp_settings {
 	char     user[RESP_SECRET_MAX];
 	char     password[RESP_SECRET_MAX]; /* "" for none; never printed */
 	char     tls_name[256];
-	char     prefix[RESP_PREFIX_MAX + 1];
+	char     prefix[LABEL_PREFIX_MAX + 1];
 	char     tls_ca[4096]; /* "" for the system's */
 	uint64_t db;
 	uint64_t connections; /* of gets, and as many of puts; lookups have one of their own */

@@ -52,12 +52,12 @@ static void encode_set(const struct resp_stream *stream, struct resp_slot *slot,
 		       struct resp_writer *command)
 {
 	static const char  only_new[] = "\r\n$2\r\nNX\r\n";
-	struct resp_trailer trailer;
+	struct label_seal trailer;
 	uint32_t            bytes = 0;
 
 	resp_put_bulk_head(command, resp_value_bytes(stream, slot));
 	if (stream->settings->verified) {
-		resp_trailer_make(slot->key, &slot->span, &trailer);
+		label_seal(slot->key, &slot->span, &trailer);
 		memcpy(slot->tail, &trailer, sizeof(trailer));
 		bytes = sizeof(trailer);
 	}
@@ -80,8 +80,8 @@ static void encode(const struct resp_stream *stream, struct resp_slot *slot)
 					     [RESP_EXISTS] = "EXISTS", [RESP_DEL] = "DEL" };
 	struct resp_writer       command = { .bytes = slot->command,
 						     .room = sizeof(slot->command) };
-	char                     text[RESP_KEY_MAX];
-	const size_t             bytes = resp_key_text(stream->settings->prefix, slot->key, text);
+	char                     text[LABEL_TEXT_MAX];
+	const size_t             bytes = label_text(stream->settings->prefix, slot->key, text);
 
 	resp_put_array(&command, slot->kind == RESP_SET ? 4 : 2);
 	resp_put_text(&command, names[slot->kind]);

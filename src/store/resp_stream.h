@@ -19,7 +19,7 @@
 
 #include "store/resp_codec.h"
 #include "store/resp_conn.h"
-#include "store/resp_format.h"
+#include "key/label.h"
 
 /* What one read may bring, and so what may have to be set aside: as much as a socket buffer holds. */
 #define RESP_READ_MAX (512u * 1024)
@@ -47,7 +47,7 @@ struct resp_slot {
 	char                  command[320]; /* up to the payload */
 	char                  head[24];
 	/* Behind the payload: what a put sends, or where a get's trailer and line end land. */
-	char                  tail[sizeof(struct resp_trailer) + 16];
+	char                  tail[sizeof(struct label_seal) + 16];
 };
 
 /* Of all streams of a store. */
@@ -116,7 +116,7 @@ static inline struct resp_slot *resp_stream_slot(const struct resp_stream *strea
 static inline uint64_t resp_value_bytes(const struct resp_stream *stream,
 					const struct resp_slot *slot)
 {
-	return slot->span.bytes + (stream->settings->verified ? sizeof(struct resp_trailer) : 0);
+	return slot->span.bytes + (stream->settings->verified ? sizeof(struct label_seal) : 0);
 }
 
 #endif

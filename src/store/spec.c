@@ -2,9 +2,9 @@
 /* The text is copied once and cut in place. */
 #include "store/spec.h"
 
-#include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/units.h"
 
 /* End the string at the first `mark`; what follows it, or NULL when there is none. */
@@ -60,31 +60,17 @@ int spec_parse(const char *text, struct store_spec *ret_spec, struct kvs_error *
 	return options_parse(options, ret_spec, err);
 }
 
-static bool is_known(const char *key, const char *const *known)
-{
-	for (; *known; known++) {
-		if (strcmp(*known, key) == 0)
-			return true;
-	}
-	return false;
-}
-
 static int refuse_unknown(const char *key, const char *kind, const char *const *known,
 			  struct kvs_error *err)
 {
-	char   list[256] = "";
-	size_t used = 0;
+	char list[sizeof(err->message)];
 
 	if (!*known) {
 		return err_set(err, KVS_E_INVALID,
 			       "store: \"%.64s\" is not an option of %.32s; it takes none", key, kind);
 	}
-	for (; *known && used < sizeof(list); known++) {
-		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", used ? ", " : "",
-					 *known);
-	}
 	return err_set(err, KVS_E_INVALID, "store: \"%.64s\" is not an option of %.32s; use %s", key,
-		       kind, list);
+		       kind, text_join(known, ", ", list, sizeof(list)));
 }
 
 static bool is_earlier(const struct store_spec *spec, uint32_t option)
@@ -105,7 +91,7 @@ int spec_check(const struct store_spec *spec, const char *const *known, struct k
 	for (i = 0; i < spec->option_count; i++) {
 		const char *key = spec->options[i].key;
 
-		if (known && !is_known(key, known))
+		if (known && !text_is_listed(known, key))
 			return refuse_unknown(key, spec->kind, known, err);
 		if (is_earlier(spec, i))
 			return err_set(err, KVS_E_INVALID, "store.%s: is given twice", key);
@@ -151,17 +137,23 @@ int spec_duration(const struct kvs_store_config *config, const char *key, uint64
 	return err_set(err, KVS_E_INVALID, "store.%s: \"%.64s\" " UNITS_DURATION_RULE, key, text);
 }
 
-int spec_switch(const struct kvs_store_config *config, const char *key, bool *ret_on,
-		struct kvs_error *err)
+int spec_word(const struct kvs_store_config *config, const char *key, const char *yes,
+	      const char *no, bool *ret_yes, struct kvs_error *err)
 {
 	const char *text = spec_option(config, key);
 
 	if (!text)
 		return 0;
-	if (strcmp(text, "on") != 0 && strcmp(text, "off") != 0) {
-		return err_set(err, KVS_E_INVALID, "store.%s: \"%.64s\" is neither on nor off", key,
-			       text);
+	if (strcmp(text, yes) != 0 && strcmp(text, no) != 0) {
+		return err_set(err, KVS_E_INVALID, "store.%s: \"%.64s\" is neither %s nor %s", key,
+			       text, yes, no);
 	}
-	*ret_on = strcmp(text, "on") == 0;
+	*ret_yes = strcmp(text, yes) == 0;
 	return 0;
+}
+
+int spec_switch(const struct kvs_store_config *config, const char *key, bool *ret_on,
+		struct kvs_error *err)
+{
+	return spec_word(config, key, "on", "off", ret_on, err);
 }

@@ -43,6 +43,9 @@ int spec_count(const struct kvs_store_config *config, const char *key, uint64_t 
 	       struct kvs_error *err);
 int spec_duration(const struct kvs_store_config *config, const char *key, uint64_t *ret_ns,
 		  struct kvs_error *err);
+/* One of two words; the first is true. */
+int spec_word(const struct kvs_store_config *config, const char *key, const char *yes,
+	      const char *no, bool *ret_yes, struct kvs_error *err);
 int spec_switch(const struct kvs_store_config *config, const char *key, bool *ret_on,
 		struct kvs_error *err);
 

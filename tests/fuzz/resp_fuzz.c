@@ -58,11 +58,11 @@ static void read_events(const uint8_t *bytes, size_t count, size_t cut, char *re
 static void parse_key(const uint8_t *bytes, size_t count)
 {
 	struct kvs_key key;
-	char           text[RESP_KEY_MAX];
+	char           text[LABEL_TEXT_MAX];
 
-	if (!resp_key_parse("kvs", (const char *)bytes, count, &key))
+	if (!label_parse("kvs", (const char *)bytes, count, &key))
 		return;
-	KVS_ASSERT_CMP(resp_key_text("kvs", &key, text), ==, count);
+	KVS_ASSERT_CMP(label_text("kvs", &key, text), ==, count);
 	KVS_ASSERT(memcmp(text, bytes, count) == 0);
 }
 

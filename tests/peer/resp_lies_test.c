@@ -318,8 +318,8 @@ static size_t write_page(char *text, size_t room)
 
 	for (i = 0; i < PAGE_KEYS; i++) {
 		const struct kvs_key key = key_of(i);
-		char                 name[RESP_KEY_MAX];
-		const size_t         bytes = resp_key_text("kvs", &key, name);
+		char                 name[LABEL_TEXT_MAX];
+		const size_t         bytes = label_text("kvs", &key, name);
 
 		used += (size_t)snprintf(text + used, room - used, "$%zu\r\n%s\r\n", bytes, name);
 	}
@@ -330,7 +330,7 @@ static void keys_that_another_client_removes_do_not_fail_a_purge(void **state)
 {
 	static const struct answer gone = SAYS(":0\r\n"), empty = SAYS("*2\r\n$1\r\n0\r\n*0\r\n");
 	static struct answer       answers[PAGE_KEYS + 1];
-	static char                page[PAGE_KEYS * (RESP_KEY_MAX + 16)];
+	static char                page[PAGE_KEYS * (LABEL_TEXT_MAX + 16)];
 	struct scripted            scripted;
 	struct rig                 rig;
 	uint64_t                   purged = 77;

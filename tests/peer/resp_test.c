@@ -38,11 +38,11 @@ static void open_with(struct rig *rig, const char *options)
 	rig_open(rig, spec, BLOCK);
 }
 
-static size_t text_of(uint32_t number, char text[RESP_KEY_MAX])
+static size_t text_of(uint32_t number, char text[LABEL_TEXT_MAX])
 {
 	const struct kvs_key key = key_of(number);
 
-	return resp_key_text("kvs", &key, text);
+	return label_text("kvs", &key, text);
 }
 
 static void trip(struct rig *rig, uint32_t first, uint32_t count, uint32_t bytes)
@@ -153,7 +153,7 @@ static enum kvs_result expected(enum condition condition)
 /* The object is put; now make it what the condition says, as somebody else would. */
 static void spoil(uint32_t number, enum condition condition, uint32_t at)
 {
-	char        text[RESP_KEY_MAX], other[RESP_KEY_MAX];
+	char        text[LABEL_TEXT_MAX], other[LABEL_TEXT_MAX];
 	redisReply *value;
 
 	text_of(number, text);
@@ -263,7 +263,7 @@ static void a_spoilt_object_makes_room_for_a_good_one(void **state)
 
 static void a_value_too_long_to_read_costs_the_connection_only(void **state)
 {
-	char       text[RESP_KEY_MAX];
+	char       text[LABEL_TEXT_MAX];
 	struct rig rig;
 	uint32_t   i;
 
@@ -285,7 +285,7 @@ static void a_value_too_long_to_read_costs_the_connection_only(void **state)
 static void raw_values_are_shared_with_other_programs(void **state)
 {
 	static uint64_t       words[8192];
-	char                  text[RESP_KEY_MAX];
+	char                  text[LABEL_TEXT_MAX];
 	struct kvs_store_info info;
 	redisReply           *value;
 	struct rig            rig;

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "named_block.h"
-#include "store/resp_format.h"
+#include "key/label.h"
 #include "store/store.h"
 
 #define RIG_ROWS 64u

@@ -1,105 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The resp store without a server: what an object looks like there, and what a spec is told. */
+/* The resp store without a server: what a spec is told. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "base/err.h"
-#include "named_block.h"
-#include "store/resp_format.h"
 #include "store/store.h"
-
-static void a_key_is_text_that_people_can_read(void **state)
-{
-	struct kvs_key key = { .group = 65535, .offset = 7 };
-	char           text[RESP_KEY_MAX];
-	size_t         bytes;
-
-	(void)state;
-	key.space.byte[0] = 0xab;
-	key.hash[31] = 0x01;
-	bytes = resp_key_text("kvs", &key, text);
-	assert_int_equal(bytes, strlen(text));
-	assert_string_equal(text, "kvs:ab000000000000000000000000000000:65535:7:"
-				  "0000000000000000000000000000000000000000000000000000000000000001");
-	key.replica = 65535;
-	key.offset = 4294967295;
-	assert_int_equal(resp_key_text("kvs", &key, text), bytes + 15);
-	assert_string_equal(text, "kvs:ab000000000000000000000000000000:65535.65535:4294967295:"
-				  "0000000000000000000000000000000000000000000000000000000000000001");
-}
-
-static void a_key_is_read_back_only_as_it_is_written(void **state)
-{
-	struct kvs_key key = key_of(77), found;
-	char           text[RESP_KEY_MAX];
-	size_t         bytes, i;
-
-	(void)state;
-	key.group = 65535;
-	key.replica = 10;
-	bytes = resp_key_text("kvs", &key, text);
-	assert_true(resp_key_parse("kvs", text, bytes, &found));
-	assert_memory_equal(&found, &key, sizeof(key));
-	assert_false(resp_key_parse("other", text, bytes, &found));
-	for (i = 0; i < bytes; i++)
-		assert_false(resp_key_parse("kvs", text, i, &found));
-	for (i = 0; i < bytes; i++) {
-		const char was = text[i];
-
-		/* No upper-case hex, no other digit that would mean the same. */
-		text[i] = was == ':' ? '0' : 'G';
-		assert_false(resp_key_parse("kvs", text, bytes, &found));
-		text[i] = was;
-	}
-	assert_false(resp_key_parse("kvs", "kvs:0:0:0:0", 11, &found));
-	bytes = (size_t)snprintf(text, sizeof(text), "kvs:%032d:65536:0:%064d", 0, 0);
-	assert_false(resp_key_parse("kvs", text, bytes, &found));
-	bytes = (size_t)snprintf(text, sizeof(text), "kvs:%032d:7.0:0:%064d", 0, 0);
-	assert_false(resp_key_parse("kvs", text, bytes, &found));
-}
-
-static void a_pattern_covers_a_namespace(void **state)
-{
-	const struct kvs_namespace space = { .byte = { 1, 2 } };
-	char                       pattern[RESP_KEY_MAX];
-
-	(void)state;
-	resp_key_pattern("kvs", &space, pattern);
-	assert_string_equal(pattern, "kvs:01020000000000000000000000000000:*");
-	resp_key_pattern("kvs", NULL, pattern);
-	assert_string_equal(pattern, "kvs:*:*");
-}
-
-static void a_trailer_holds_for_its_key_length_and_bytes_only(void **state)
-{
-	static uint64_t      words[512];
-	const struct kvs_key key = key_of(5), other = key_of(6);
-	struct kvs_span      span = { words, sizeof(words), sizeof(words) };
-	struct resp_trailer  trailer;
-	size_t               i;
-
-	(void)state;
-	fill(words, 5, sizeof(words));
-	resp_trailer_make(&key, &span, &trailer);
-	assert_true(resp_trailer_holds(&trailer, &key, &span));
-	assert_false(resp_trailer_holds(&trailer, &other, &span));
-	for (i = 0; i < sizeof(trailer); i++) {
-		((uint8_t *)&trailer)[i] ^= 0x10;
-		assert_false(resp_trailer_holds(&trailer, &key, &span));
-		((uint8_t *)&trailer)[i] ^= 0x10;
-	}
-	words[511] ^= 1;
-	assert_false(resp_trailer_holds(&trailer, &key, &span));
-	words[511] ^= 1;
-	span.bytes -= 8;
-	assert_false(resp_trailer_holds(&trailer, &key, &span));
-}
 
 struct refusal {
 	const char *spec;
@@ -200,10 +110,6 @@ static void a_lazy_store_opens_without_its_server(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_key_is_text_that_people_can_read),
-		cmocka_unit_test(a_key_is_read_back_only_as_it_is_written),
-		cmocka_unit_test(a_pattern_covers_a_namespace),
-		cmocka_unit_test(a_trailer_holds_for_its_key_length_and_bytes_only),
 		cmocka_unit_test(each_bad_spec_is_told_why),
 		cmocka_unit_test(a_block_must_fit_a_value),
 		cmocka_unit_test(a_lazy_store_opens_without_its_server),

@@ -47,8 +47,8 @@ struct refusal {
 };
 
 static const struct refusal refusals[] = {
-	{ "", "store: \"\" is not a kind of store; use none, mem, nil, " },
-	{ "disk:/x", "store: \"disk\" is not a kind of store; use none, mem, nil, " },
+	{ "", "store: \"\" is not a kind of store; use none, mem, mooncake, " },
+	{ "disk:/x", "store: \"disk\" is not a kind of store; use none, mem, mooncake, " },
 	{ "none:/x", "store: none takes no path and no options" },
 	{ "none?a=b", "store: none takes no path and no options" },
 	{ "mem", "store.capacity: \"\" is not a size; use" },

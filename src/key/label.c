@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers in the trailer are little-endian: those of every machine that this is built for. */
-#include "store/resp_format.h"
+/* Numbers in the seal are little-endian: those of every machine that this is built for. */
+#include "key/label.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -10,36 +10,35 @@
 #include "base/digest.h"
 #include "base/err.h"
 
-static_assert(sizeof(struct resp_trailer) == 88, "no padding");
-static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the trailer is written as it lies");
+static_assert(sizeof(struct label_seal) == 88, "no padding");
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the seal is written as it lies");
 
 static const uint8_t magic[8] = { 'k', 'v', 's', 't', 'r', 'a', 't', 'a' };
 
-void resp_trailer_make(const struct kvs_key *key, const struct kvs_span *span,
-		       struct resp_trailer *ret_trailer)
+void label_seal(const struct kvs_key *key, const struct kvs_span *span, struct label_seal *ret_seal)
 {
 	const uint64_t seed = xxh3_64_seeded(key, sizeof(*key), span->bytes);
 
-	*ret_trailer = (struct resp_trailer){
-		.version = RESP_FORMAT_VERSION,
-		.trailer_bytes = sizeof(*ret_trailer),
+	*ret_seal = (struct label_seal){
+		.version = LABEL_VERSION,
+		.seal_bytes = sizeof(*ret_seal),
 		.key = *key,
 		.bytes = span->bytes,
 		.checksum = xxh3_64_seeded(span->ptr, span->bytes, seed),
 	};
-	memcpy(ret_trailer->magic, magic, sizeof(magic));
+	memcpy(ret_seal->magic, magic, sizeof(magic));
 }
 
-bool resp_trailer_holds(const struct resp_trailer *trailer, const struct kvs_key *key,
-			const struct kvs_span *span)
+bool label_seal_holds(const struct label_seal *seal, const struct kvs_key *key,
+		      const struct kvs_span *span)
 {
-	struct resp_trailer expected;
+	struct label_seal expected;
 
-	resp_trailer_make(key, span, &expected);
-	return memcmp(trailer, &expected, sizeof(expected)) == 0;
+	label_seal(key, span, &expected);
+	return memcmp(seal, &expected, sizeof(expected)) == 0;
 }
 
-size_t resp_key_text(const char *prefix, const struct kvs_key *key, char ret_text[RESP_KEY_MAX])
+size_t label_text(const char *prefix, const struct kvs_key *key, char ret_text[LABEL_TEXT_MAX])
 {
 	char space[2 * sizeof(key->space) + 1];
 	char hash[2 * sizeof(key->hash) + 1];
@@ -52,9 +51,9 @@ size_t resp_key_text(const char *prefix, const struct kvs_key *key, char ret_tex
 		snprintf(group, sizeof(group), "%u.%u", key->group, key->replica);
 	hex_encode(key->space.byte, sizeof(key->space.byte), space);
 	hex_encode(key->hash, sizeof(key->hash), hash);
-	bytes = snprintf(ret_text, RESP_KEY_MAX, "%s:%s:%s:%" PRIu32 ":%s", prefix, space,
+	bytes = snprintf(ret_text, LABEL_TEXT_MAX, "%s:%s:%s:%" PRIu32 ":%s", prefix, space,
 			 group, key->offset, hash);
-	KVS_ASSERT(bytes > 0 && bytes < (int)RESP_KEY_MAX);
+	KVS_ASSERT(bytes > 0 && bytes < (int)LABEL_TEXT_MAX);
 	return (size_t)bytes;
 }
 
@@ -95,11 +94,11 @@ static const char *group_take(const char *at, struct kvs_key *key)
 	return at;
 }
 
-bool resp_key_parse(const char *prefix, const char *text, size_t bytes, struct kvs_key *ret_key)
+bool label_parse(const char *prefix, const char *text, size_t bytes, struct kvs_key *ret_key)
 {
 	const size_t   skip = strlen(prefix) + 1;
 	struct kvs_key key = { 0 };
-	char           copy[RESP_KEY_MAX], again[RESP_KEY_MAX];
+	char           copy[LABEL_TEXT_MAX], again[LABEL_TEXT_MAX];
 	const char    *at;
 
 	if (bytes < skip || bytes >= sizeof(copy))
@@ -110,18 +109,38 @@ bool resp_key_parse(const char *prefix, const char *text, size_t bytes, struct k
 	at = group_take(at + (*at == ':'), &key);
 	at = number_take(at + (*at == ':'), &key.offset);
 	hex_take(at + (*at == ':'), key.hash, sizeof(key.hash));
-	if (resp_key_text(prefix, &key, again) != bytes || memcmp(copy, again, bytes) != 0)
+	if (label_text(prefix, &key, again) != bytes || memcmp(copy, again, bytes) != 0)
 		return false;
 	*ret_key = key;
 	return true;
 }
 
-void resp_key_pattern(const char *prefix, const struct kvs_namespace *space,
-		      char ret_pattern[RESP_KEY_MAX])
+void label_pattern(const char *prefix, const struct kvs_namespace *space,
+		   char ret_pattern[LABEL_TEXT_MAX])
 {
 	char hex[2 * sizeof(*space) + 1] = "*";
 
 	if (space)
 		hex_encode(space->byte, sizeof(space->byte), hex);
-	snprintf(ret_pattern, RESP_KEY_MAX, "%s:%s:*", prefix, hex);
+	snprintf(ret_pattern, LABEL_TEXT_MAX, "%s:%s:*", prefix, hex);
+}
+
+void label_expression(const char *prefix, const struct kvs_namespace *space,
+		      char ret_expression[LABEL_TEXT_MAX + LABEL_PREFIX_MAX])
+{
+	char        hex[2 * sizeof(*space) + 1] = "[0-9a-f]+";
+	char        quoted[2 * LABEL_PREFIX_MAX + 1];
+	const char *from = prefix;
+	size_t      used = 0;
+
+	KVS_ASSERT(strlen(prefix) <= LABEL_PREFIX_MAX);
+	for (; *from; from++) {
+		if (*from == '.')
+			quoted[used++] = '\\';
+		quoted[used++] = *from;
+	}
+	quoted[used] = '\0';
+	if (space)
+		hex_encode(space->byte, sizeof(space->byte), hex);
+	snprintf(ret_expression, LABEL_TEXT_MAX + LABEL_PREFIX_MAX, "^%s:%s:.*", quoted, hex);
 }
