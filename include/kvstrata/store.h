@@ -35,7 +35,7 @@ extern "C" {
 #endif
 
 /* The shape of the table below.  A plugin of another number is refused, with both numbers named. */
-#define KVS_STORE_ABI 3u
+#define KVS_STORE_ABI 4u
 
 /* What the store knows of one key after a call. */
 enum kvs_result {
@@ -101,6 +101,14 @@ struct kvs_store_config {
 	uint64_t                       block_bytes;   /* the largest payload; a multiple of 4 KiB */
 	uint64_t                       trailer_bytes; /* room behind each payload, at least */
 	const char                    *evict_policy;  /* for stores that evict: lru, fifo, ...; none: never */
+};
+
+/* Memory that spans will come from; what it points to is the caller's, valid during the call. */
+struct kvs_memory {
+	const struct kvs_span *slices;      /* of at most 1 GiB each */
+	uint32_t               slice_count;
+	/* The memfd whose bytes they are, in order, from its start; -1: none. */
+	int                    fd;
 };
 
 /* One row for submit(): a get or a put of one key. */
@@ -201,12 +209,19 @@ struct kvs_store_ops {
 	void (*unlock)(struct kvs_store *store, const struct kvs_key *key, uint32_t count);
 
 	/*
-	 * Optional.  Memory that spans will come from, in slices of at most 1 GiB, told once before
-	 * the first batch.  A failure is not fatal: the store works unregistered and says so in its
-	 * note.
+	 * Optional.  Memory that spans will come from, told once before the first batch; it stays
+	 * mapped, and its descriptor open, until close() succeeded.  A failure is not fatal: the
+	 * store works unregistered, as far as it can, and says so in its note.
 	 */
-	int (*register_memory)(struct kvs_store *store, const struct kvs_span *slices,
-			       uint32_t count);
+	int (*register_memory)(struct kvs_store *store, const struct kvs_memory *memory);
+
+	/*
+	 * Optional: the proof that comes later, asked for while something is in doubt.  True when
+	 * nothing that calls which had returned before this one left unretired can touch memory
+	 * any more.  A reap() that failed left so what it had not answered.  Never waits.  A store
+	 * without it never proves anything late.
+	 */
+	bool (*settled)(struct kvs_store *store);
 
 	/*
 	 * Optional, both or neither, and not in a store of one_thread: its other calls would wait

@@ -1,75 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * See adapter.h.  A worker that finished a job comes here through the executor's notify hook, fetches
- * what facts there are and signals their tasks' kinds; so does everybody who looks for a result that
- * is not there yet, so that a hint that got lost costs latency only.
- */
-#include "adapter/adapter.h"
+/* See adapter.h.  Opening, tasks in and results out; route.c has what comes between. */
+#include "adapter/route.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "os/os.h"
 
-/* Facts fetched at a time, on a worker's stack: half a kilobyte each. */
-#define FACT_BATCH 8
-
-struct adapter {
-	struct exec *exec;
-	int          fds[TASK_KIND_COUNT];
-
-	struct os_mutex      lock; /* protects all below; taken before the executor's */
-	struct tasks         tasks;
-	struct adapter_stats stats;
-	struct histogram     throughput[TASK_KIND_COUNT];
-	bool                 closing;
-};
-
-/* --- facts --------------------------------------------------------------- */
-
-static void finished(struct adapter *adapter, const struct task *task)
-{
-	const uint64_t now_ns = os_now_ns();
-	const uint64_t took_ns = now_ns > task->submitted_ns ? now_ns - task->submitted_ns : 1;
-	const uint64_t bytes = task->moved_bytes;
-
-	adapter->stats.finished[task->kind]++;
-	adapter->stats.moved_bytes[task->kind] += bytes;
-	if (bytes > 0) {
-		histogram_add(&adapter->throughput[task->kind],
-			      (uint64_t)((double)bytes * 1e9 / (double)took_ns));
-	}
-	os_eventfd_signal(adapter->fds[task->kind]);
-}
-
-static void answer(struct adapter *adapter, const struct fact *fact)
-{
-	const struct task *const task =
-		&adapter->tasks.tasks[tasks_answer(&adapter->tasks, fact)];
-
-	if (task->state == TASK_FINISHED)
-		finished(adapter, task);
-}
-
-static void route(struct adapter *adapter)
-{
-	struct fact          facts[FACT_BATCH];
-	struct pressure pressure;
-	uint32_t             count, i;
-
-	do {
-		count = exec_poll(adapter->exec, facts, FACT_BATCH, &pressure);
-		for (i = 0; i < count; i++)
-			answer(adapter, &facts[i]);
-	} while (count == FACT_BATCH);
-}
-
 static void facts_wait(void *arg)
 {
 	struct adapter *const adapter = arg;
 
 	os_mutex_lock(&adapter->lock);
-	route(adapter);
+	route_all(adapter);
 	os_mutex_unlock(&adapter->lock);
 }
 
@@ -181,7 +124,7 @@ static void dispatch(struct adapter *adapter, enum task_kind kind, uint32_t slot
 			continue;
 		adapter->stats.refused_ops[kind]++;
 		fact_refused(&fact, op, exec_refusal_reason(rc));
-		answer(adapter, &fact);
+		route_fact(adapter, &fact);
 	}
 }
 
@@ -256,7 +199,7 @@ uint32_t adapter_pop_stored(struct adapter *adapter, struct task_result *ret_res
 	uint32_t                 count = 0;
 
 	os_mutex_lock(&adapter->lock);
-	route(adapter);
+	route_all(adapter);
 	for (; count < result_max && done->count > 0; count++) {
 		tasks_take(&adapter->tasks, done->head, &ret_results[count], NULL);
 		if (!ret_results[count].ok)
@@ -276,7 +219,7 @@ static bool query(struct adapter *adapter, enum task_kind kind, uint64_t task_id
 	os_mutex_lock(&adapter->lock);
 	task = tasks_find(&adapter->tasks, kind, task_id);
 	if (task == SLOT_NONE) {
-		route(adapter);
+		route_all(adapter);
 		task = tasks_find(&adapter->tasks, kind, task_id);
 	}
 	if (task != SLOT_NONE) {
@@ -308,17 +251,12 @@ void adapter_unlock(struct adapter *adapter, const struct kvs_key *keys, uint32_
 
 int adapter_notice(struct adapter *adapter, const struct retirement_notice *notice)
 {
-	uint32_t task = SLOT_NONE;
-	int      rc;
+	int rc;
 
 	os_mutex_lock(&adapter->lock);
 	/* The executor knows an op as unretired from the delivery of its fact on. */
-	route(adapter);
-	rc = exec_notice(adapter->exec, notice);
-	if (rc == 0)
-		task = tasks_notice(&adapter->tasks, notice);
-	if (task != SLOT_NONE && adapter->tasks.tasks[task].state == TASK_RETIRED)
-		os_eventfd_signal(adapter->fds[adapter->tasks.tasks[task].kind]);
+	route_all(adapter);
+	rc = route_notice(adapter, notice);
 	os_mutex_unlock(&adapter->lock);
 	return rc;
 }
@@ -329,6 +267,7 @@ uint32_t adapter_pop_retired(struct adapter *adapter, enum task_kind kind, uint6
 	uint32_t count = 0;
 
 	os_mutex_lock(&adapter->lock);
+	route_all(adapter);
 	while (count < id_max && (ret_task_ids[count] = tasks_tell(&adapter->tasks, kind)) != 0)
 		count++;
 	settle_fd(adapter, kind);

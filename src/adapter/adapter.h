@@ -10,8 +10,9 @@
  * Refusals  An error of a submission says that there is no task.  What the executor refuses (queue,
  *           cooldown, quarantine) is a task whose rows failed: it completes, once, like any other.
  * Retired   Completion is not retirement.  A result that says `retired` gives the buffers back; one
- *           that does not leaves them in doubt, and adapter_pop_retired() tells when that ends, if
- *           it ever does.
+ *           that does not leaves them in doubt, and adapter_pop_retired() tells when that ends: by
+ *           the store's own later proof, which the adapter hears of and applies itself, or by what
+ *           somebody else knows, told with adapter_notice().  Until then everything is refused.
  * Locks     A lookup locks each row that it finds, once a row.  adapter_unlock() gives one back, at
  *           once and always; what was never given back is at close.  Where the store has no locks
  *           they are counts of this adapter only, and advisory.
@@ -107,8 +108,9 @@ bool adapter_query_load(struct adapter *adapter, uint64_t task_id, uint64_t *ret
 void adapter_unlock(struct adapter *adapter, const struct kvs_key *keys, uint32_t count);
 
 /*
- * An op of a task has retired after all: the task's own id names its first op, and each OP_KEYS_MAX
- * keys further on another that is larger by one.  KVS_E_STALE when no such op is unretired.
+ * An op of a task has retired after all, which somebody knows who is not the store: the task's own id
+ * names its first op, and each OP_KEYS_MAX keys further on another that is larger by one.
+ * KVS_E_STALE when no such op is unretired.
  */
 int adapter_notice(struct adapter *adapter, const struct retirement_notice *notice);
 

@@ -70,9 +70,10 @@ int bench_store_open(const char *spec, struct bench_window *window, struct kvs_s
 		     struct kvs_error *err)
 {
 	const uint32_t count = arena_report(window->arena)->slice_count;
-	struct kvs_span slices[SLICES_MAX];
-	uint32_t        i;
-	int             rc = store_open(spec, window->bytes, "lru", ret_store, err);
+	struct kvs_span   slices[SLICES_MAX];
+	struct kvs_memory memory;
+	uint32_t          i;
+	int               rc = store_open(spec, window->bytes, "lru", ret_store, err);
 
 	if (rc < 0)
 		return rc;
@@ -80,8 +81,9 @@ int bench_store_open(const char *spec, struct bench_window *window, struct kvs_s
 	for (i = 0; i < count; i++)
 		slices[i] = arena_slice(window->arena, i);
 	/* A store that cannot register works without. */
+	memory = (struct kvs_memory){ slices, count, arena_fd(window->arena) };
 	if ((*ret_store)->ops->register_memory)
-		(void)(*ret_store)->ops->register_memory(*ret_store, slices, count);
+		(void)(*ret_store)->ops->register_memory(*ret_store, &memory);
 	return 0;
 }
 

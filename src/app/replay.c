@@ -80,8 +80,9 @@ static bool goes_down(const struct sched_load *load)
 static bool has_pace(const struct replay *replay)
 {
 	const struct sched_load load = sched_load(replay->sched);
-	const bool              moves =
-		load.saving > 0 || load.transfer.waiting > 0 || !replay->idle;
+	/* Doubt that may end is on its way, too. */
+	const bool              moves = load.saving > 0 || load.transfer.waiting > 0 ||
+					replay_doubts(replay) || !replay->idle;
 	const uint64_t          parents =
 		replay_shape_parents(&replay->shape, replay->next.page_count);
 
@@ -95,8 +96,8 @@ static bool has_pace(const struct replay *replay)
 }
 
 /*
- * With a clock, what a real engine would drop is dropped; in quarantine and with a store that was
- * given up, too, because there no put will ever make room.
+ * With a clock, what a real engine would drop is dropped; in a quarantine without end and with a store
+ * that was given up, too, because there no put will ever make room.
  */
 static bool has_room(const struct replay *replay, uint64_t now_ns)
 {
@@ -193,11 +194,14 @@ static bool in_vain(const struct replay *replay)
 	       os_now_ns() - replay->busy_ns > PATIENCE_NS;
 }
 
-/* The same in the middle of a run: the next request waits for calls that do not come back. */
+/*
+ * The same in the middle of a run: the next request waits for calls that do not come back, or for
+ * proof of those that did.
+ */
 static bool is_silent(const struct replay *replay, uint64_t now_ns)
 {
 	return replay->live == 0 && replay->idle && now_ns - replay->busy_ns > PATIENCE_NS &&
-	       sched_load(replay->sched).transfer.waiting > 0;
+	       (sched_load(replay->sched).transfer.waiting > 0 || replay_doubts(replay));
 }
 
 /* No more requests, and no puts that only wait: what is under way ends. */
@@ -217,7 +221,7 @@ static int round_once(struct replay *replay, struct kvs_error *err)
 	busy |= replay_round(replay);
 	replay->idle = !busy;
 	replay->totals.interrupted |= os_interrupted();
-	/* Quarantine ends all puts: waiting ones would wait for ever. */
+	/* A quarantine that nothing ends, ends all puts: waiting ones would wait for ever. */
 	if (rc < 0 || replay->totals.interrupted || (replay->ended && replay_quarantined(replay)))
 		stop(replay);
 	if (busy)

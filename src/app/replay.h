@@ -78,6 +78,7 @@ struct replay {
 	/* What the next round is told. */
 	struct fact                  *facts;       /* op credits */
 	uint32_t                      fact_count;  /* of ops that the executor refused */
+	struct retirement_notice     *notices;     /* op credits */
 	uint64_t                     *copies;      /* copies_max: tickets behind their fence */
 	uint32_t                      copies_max;
 	struct source_request         next;        /* read ahead, not yet submitted */
@@ -109,8 +110,10 @@ int replay_run(struct replay *replay, struct kvs_error *err);
 void replay_submit(struct replay *replay, const struct source_request *request);
 /* The scheduler's round: report, agree, plan, dispatch, copy, compute.  Whether it did anything. */
 bool replay_round(struct replay *replay);
-/* Bytes are in doubt: no storage op is submitted any more. */
+/* Bytes are in doubt, and nobody will ever say that they are not: no storage op any more. */
 bool replay_quarantined(const struct replay *replay);
+/* Bytes are in doubt. */
+bool replay_doubts(const struct replay *replay);
 
 /* The report on stdout: one page for people, or one JSON object. */
 void replay_print(const struct replay *replay);

@@ -86,6 +86,7 @@ static void set_described(json_t *object, const struct kvs_store_info *info)
 	json_object_set_new(object, "refused_budget", integer(info->refused_budget));
 	json_object_set_new(object, "refused_admission", integer(info->refused_admission));
 	json_object_set_new(object, "refused_full", integer(info->refused_full));
+	json_object_set_new(object, "note", json_string(info->note));
 }
 
 static json_t *store(const struct figures *figures)

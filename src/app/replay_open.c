@@ -93,10 +93,12 @@ static int open_source(struct replay *replay, struct kvs_error *err)
 /* --- memory ----------------------------------------------------------------------------------- */
 
 /* An explicit size that does not fit is refused before anything is touched. */
-static int check_memory(const struct replay_settings *set, struct kvs_error *err)
+static int check_memory(const struct replay_settings *set, const struct hostmap *hostmap,
+			struct kvs_error *err)
 {
 	const uint64_t have = os_memory_available_bytes();
-	const uint64_t need = (set->host_blocks + set->device_blocks) * set->block_bytes;
+	const uint64_t need = set->host_blocks * hostmap->part_bytes +
+			      set->device_blocks * set->block_bytes;
 
 	if (need <= have)
 		return 0;
@@ -106,19 +108,32 @@ static int check_memory(const struct replay_settings *set, struct kvs_error *err
 		       set->host_blocks, set->device_blocks, set->block_bytes, need, have);
 }
 
+/* Of the groups as they are asked for: the Host is sized before the Device's layout is known. */
+static int open_hostmap(struct replay *replay, struct hostmap *ret_hostmap, struct kvs_error *err)
+{
+	const struct replay_shape *const shape = &replay->shape;
+	struct hostmap_group             groups[HOSTMAP_GROUPS_MAX];
+	uint32_t                         g;
+
+	for (g = 0; g < shape->count; g++)
+		groups[g] = (struct hostmap_group){ shape->specs[g].packing, shape->block_bytes[g] };
+	return hostmap_make(groups, shape->count, (uint32_t)replay->set->host_blocks, ret_hostmap,
+			    err);
+}
+
 static int open_memory(struct replay *replay, struct kvs_error *err)
 {
 	const struct replay_settings *const set = replay->set;
-	int                                 rc = check_memory(set, err);
+	const uint32_t                      parents = (uint32_t)set->host_blocks;
+	struct hostmap                      hostmap;
+	int                                 rc = open_hostmap(replay, &hostmap, err);
 
-	if (rc == 0) {
-		rc = arena_open(arena_part_bytes(set->block_bytes, (uint32_t)set->host_blocks), 0,
-				&replay->arena, err);
-	}
-	if (rc == 0) {
-		rc = arena_carve(replay->arena, set->block_bytes, (uint32_t)set->host_blocks,
-				 &replay->host, err);
-	}
+	if (rc == 0)
+		rc = check_memory(set, &hostmap, err);
+	if (rc == 0)
+		rc = arena_open(arena_part_bytes(hostmap.part_bytes, parents), 0, &replay->arena, err);
+	if (rc == 0)
+		rc = arena_carve(replay->arena, hostmap.part_bytes, parents, &replay->host, err);
 	if (rc == 0) {
 		rc = replay_device_open(&replay->device, &replay->shape,
 					(uint32_t)set->device_blocks,
@@ -145,8 +160,7 @@ static int open_exec(struct replay *replay, struct kvs_error *err)
 			       .bytes_max = { [EXEC_GET] = RUNNING_BYTES,
 					      [EXEC_PUT] = RUNNING_BYTES } },
 		   .workers = { [EXEC_QUERY] = 1, [EXEC_GET] = 4, [EXEC_PUT] = 4 },
-		   .slices = slices,
-		   .slice_count = slice_count,
+		   .memory = { slices, slice_count, arena_fd(replay->arena) },
 	};
 	uint32_t i;
 	int      rc;
@@ -275,9 +289,10 @@ static int open_buffers(struct replay *replay, struct kvs_error *err)
 	replay->tokens = calloc(page_max * SOURCE_PAGE_TOKENS, sizeof(*replay->tokens));
 	replay->events = calloc((size_t)2 * replay->concurrency, sizeof(*replay->events));
 	replay->facts = calloc(replay->set->op_credits, sizeof(*replay->facts));
+	replay->notices = calloc(replay->set->op_credits, sizeof(*replay->notices));
 	replay->copies = calloc(replay->copies_max, sizeof(*replay->copies));
 	if (failed || !replay->places || !replay->tokens || !replay->events || !replay->facts ||
-	    !replay->copies) {
+	    !replay->notices || !replay->copies) {
 		return err_set(err, -ENOMEM, "no memory for %u concurrent requests",
 			       replay->concurrency);
 	}
@@ -332,6 +347,7 @@ static void free_buffers(struct replay *replay)
 	free(replay->tokens);
 	free(replay->events);
 	free(replay->facts);
+	free(replay->notices);
 	free(replay->copies);
 }
 

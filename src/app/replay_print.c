@@ -87,12 +87,16 @@ static void print_moves(const struct replay *replay, const struct figures *figur
 		return;
 	print_way("host to store", moved->put_bytes, figures->put_gb_s);
 	print_way("store to host", moved->get_bytes, figures->get_gb_s);
-	printf("  puts %s (%s new), gets %s, corrupt %" PRIu64 "; store holds %s of %s\n",
+	printf("  puts %s (%s new), gets %s, corrupt %" PRIu64,
 	       units_format_count(moved->put_keys, puts),
 	       units_format_count(moved->put_new_keys, fresh),
-	       units_format_count(moved->get_keys, gets), moved->corrupt_keys,
-	       units_format_size(figures->store.used_bytes, used),
-	       units_format_size(figures->store.capacity_bytes, capacity));
+	       units_format_count(moved->get_keys, gets), moved->corrupt_keys);
+	if (figures->store.capacity_bytes > 0) {
+		printf("; store holds %s of %s",
+		       units_format_size(figures->store.used_bytes, used),
+		       units_format_size(figures->store.capacity_bytes, capacity));
+	}
+	printf("\n");
 	print_wear(&figures->store);
 }
 

@@ -102,9 +102,14 @@ static void end_request(struct replay *replay, const struct sched_result *result
 
 /* --- the tick --------------------------------------------------------------------------------- */
 
-bool replay_quarantined(const struct replay *replay)
+bool replay_doubts(const struct replay *replay)
 {
 	return sched_load(replay->sched).transfer.quarantined > 0;
+}
+
+bool replay_quarantined(const struct replay *replay)
+{
+	return replay_doubts(replay) && (replay->given_up || !exec_settles(replay->exec));
 }
 
 /* Facts of ops that the executor refused come with those that it finished. */
@@ -118,6 +123,10 @@ static void report(struct replay *replay, struct agree_report *ret_report)
 		replay->fact_count += exec_poll(replay->exec, replay->facts + replay->fact_count,
 						fact_max - replay->fact_count,
 						&ret_report->pressure);
+		/* Behind the facts that they take back. */
+		ret_report->notices = replay->notices;
+		ret_report->notice_count =
+			exec_poll_notices(replay->exec, replay->notices, fact_max);
 	}
 	ret_report->fact_count = replay->fact_count;
 	replay->fact_count = 0;
@@ -141,6 +150,21 @@ static void agree_on(struct replay *replay, const struct agree_report *report,
 	if (agree_round(replay->agree, report, permits, ret_tick, &err) < 0)
 		KVS_PANIC("a report of our own was refused: %s", err.message);
 	replay->leaving = false;
+}
+
+/*
+ * What all owners say is over, it is for the executor, too: before the plan, whose ops it would refuse.
+ * An owner that was in no doubt itself knows of nothing that could end.
+ */
+static void end_doubts(struct replay *replay, const struct tick *tick)
+{
+	uint32_t i;
+
+	for (i = 0; i < tick->notice_count; i++)
+		(void)exec_notice(replay->exec, &tick->notices[i]);
+	/* It came back after all. */
+	if (tick->notice_count > 0)
+		replay->given_up = false;
 }
 
 /* --- the plan --------------------------------------------------------------------------------- */
@@ -248,8 +272,10 @@ bool replay_round(struct replay *replay)
 
 	report(replay, &report_of);
 	agree_on(replay, &report_of, &tick);
+	end_doubts(replay, &tick);
 	sched_next(replay->sched, &tick, &plan);
 	busy = run_plan(replay, plan);
 	tell(replay);
-	return busy || report_of.fact_count > 0 || report_of.copy_count > 0;
+	return busy || report_of.fact_count > 0 || report_of.notice_count > 0 ||
+	       report_of.copy_count > 0;
 }

@@ -21,11 +21,34 @@ static int check_group(const struct hostmap_group *group, uint32_t id, uint32_t 
 	return 0;
 }
 
+static uint64_t align(uint64_t bytes)
+{
+	return (bytes + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
+}
+
+/* From the front of a block to that of its neighbour, with room for a trailer between. */
+static uint64_t roomy_stride(const struct hostmap_group *group)
+{
+	return align(group->block_bytes + ARENA_TRAILER_BYTES);
+}
+
+/* False on overflow.  The last block has the parent's own trailer behind it. */
+static bool roomy_bytes(const struct hostmap_group *group, uint32_t parent_count, uint64_t *ret_bytes)
+{
+	const uint64_t most = INT64_MAX / parent_count;
+
+	if (group->block_bytes > most - 2 * ARENA_TRAILER_BYTES ||
+	    __builtin_mul_overflow(group->packing, roomy_stride(group), ret_bytes))
+		return false;
+	*ret_bytes = align(*ret_bytes - roomy_stride(group) + group->block_bytes);
+	return *ret_bytes <= most;
+}
+
 int hostmap_make(const struct hostmap_group *groups, uint32_t group_count, uint32_t parent_count,
 		 struct hostmap *ret_hostmap, struct kvs_error *err)
 {
 	struct hostmap hostmap = { .parent_count = parent_count, .group_count = group_count };
-	uint64_t       bytes;
+	uint64_t       bytes, roomy;
 	uint32_t       g;
 
 	if (group_count == 0 || group_count > HOSTMAP_GROUPS_MAX) {
@@ -41,16 +64,18 @@ int hostmap_make(const struct hostmap_group *groups, uint32_t group_count, uint3
 
 		if (rc < 0)
 			return rc;
-		if (__builtin_mul_overflow(groups[g].packing, groups[g].block_bytes, &bytes) ||
-		    bytes > INT64_MAX / parent_count) {
+		if (!roomy_bytes(&groups[g], parent_count, &roomy)) {
 			return err_set(err, KVS_E_INVALID,
 				       "group %u: block_bytes: %" PRIu64
 				       ", %u in each of %u parents overflow 63 bits",
 				       g, groups[g].block_bytes, groups[g].packing, parent_count);
 		}
 		hostmap.group[g] = groups[g];
+		bytes = groups[g].packing * groups[g].block_bytes;
 		if (bytes > hostmap.parent_bytes)
 			hostmap.parent_bytes = bytes;
+		if (roomy > hostmap.part_bytes)
+			hostmap.part_bytes = roomy;
 	}
 	*ret_hostmap = hostmap;
 	return 0;
@@ -70,14 +95,19 @@ void hostmap_place(const struct hostmap *hostmap, uint32_t group, uint32_t block
 struct kvs_span hostmap_span(const struct hostmap *hostmap, const struct arena_part *part,
 			     uint32_t group, uint32_t block)
 {
-	uint32_t parent;
+	const struct hostmap_group *const of = &hostmap->group[group];
+	const uint64_t stride = part->block_bytes >= hostmap->part_bytes ? roomy_stride(of)
+									 : of->block_bytes;
+	uint32_t parent, slot;
 	uint64_t inside;
 
 	KVS_ASSERT_CMP(hostmap->parent_bytes, <=, part->block_bytes);
 	hostmap_place(hostmap, group, block, &parent, &inside);
+	slot = (block - 1) % of->packing;
+	inside = slot * stride;
 	return (struct kvs_span){ .ptr = (uint8_t *)arena_block(part, parent).ptr + inside,
-				  .bytes = hostmap->group[group].block_bytes,
-				  .room = hostmap->group[group].block_bytes };
+				  .bytes = of->block_bytes,
+				  .room = slot + 1 == of->packing ? part->stride - inside : stride };
 }
 
 int hostmap_find(const struct hostmap *hostmap, uint32_t group, uint32_t block,

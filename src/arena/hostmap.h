@@ -9,7 +9,9 @@
  *   parent = (block - 1) / K,  slot = (block - 1) % K,  offset = parent * S + slot * B_g
  *
  * so that (offset, B_g) is all that storage needs to know of a block.  The offset counts parents
- * that touch; where they are blocks of an arena part, hostmap_span() says where the bytes are.
+ * that touch; where they are blocks of an arena part, hostmap_span() says where the bytes are.  A part
+ * of blocks of part_bytes (a multiple of ARENA_ALIGN) has room for a trailer behind every block, not
+ * only behind the last of a parent: what a store needs that takes one span a key.
  */
 #ifndef ARENA_HOSTMAP_H
 #define ARENA_HOSTMAP_H
@@ -30,6 +32,7 @@ struct hostmap {
 	uint32_t             parent_count;
 	uint32_t             group_count;
 	uint64_t             parent_bytes; /* S */
+	uint64_t             part_bytes;   /* of a parent with a trailer's room behind each block */
 	struct hostmap_group group[HOSTMAP_GROUPS_MAX];
 };
 
@@ -56,9 +59,10 @@ void hostmap_place(const struct hostmap *hostmap, uint32_t group, uint32_t block
 		   uint32_t *ret_parent, uint64_t *ret_inside);
 
 /*
- * A block's bytes in a part of which each block is a parent: ptr, and bytes and room of the group's
- * block, for its neighbour begins behind it.  Asserts that the block exists and that the parent has
- * room for it.
+ * A block's bytes in a part of which each block is a parent.  Where those have part_bytes the
+ * neighbours lie a trailer's room apart; in smaller ones they touch, and only the last block of a parent
+ * has room past its payload: the parent's own trailer.  Asserts that the block exists and that the
+ * parent has room for it.
  */
 struct kvs_span hostmap_span(const struct hostmap *hostmap, const struct arena_part *part,
 			     uint32_t group, uint32_t block);

@@ -54,6 +54,7 @@ int exec_core_open(struct exec_core *core, const struct exec_limits *limits, str
 	for (class = 0; class < EXEC_CLASS_COUNT; class++)
 		list_init(&core->queue[class]);
 	list_init(&core->done);
+	list_init(&core->notices);
 	list_init(&core->live);
 	return 0;
 }
@@ -144,6 +145,9 @@ int exec_core_submit(struct exec_core *core, const struct op *op, uint64_t now_n
 	core->jobs[job].op = *op;
 	core->jobs[job].state = EXEC_QUEUED;
 	core->jobs[job].submitted_ns = now_ns;
+	core->jobs[job].doubt = 0;
+	core->jobs[job].settled = false;
+	core->jobs[job].disbelieved = false;
 	core->jobs[job].bytes = payload_bytes(op);
 	core->queued_bytes += core->jobs[job].bytes;
 	list_push_tail(&core->queue[exec_class_of(op->kind)], core->links, job);
@@ -207,7 +211,10 @@ static void complete(struct exec_core *core, uint32_t job, const struct fact *fa
 		list_remove(&core->live, core->live_links, job);
 	} else {
 		/* Refuse from this moment, not from delivery: the bytes are in doubt already. */
+		core->jobs[job].doubt = ++core->last_doubt;
 		core->unretired_count++;
+		core->unsettled_count++;
+		core->disbelieved_count += core->jobs[job].disbelieved;
 		core->counters[EXEC_UNRETIRED]++;
 	}
 }
@@ -253,6 +260,7 @@ void exec_core_finish(struct exec_core *core, uint32_t job, const struct fact *f
 	core->running_bytes[class] -= done->bytes;
 	weigh(core, job, report->evidence, now_ns);
 	settle_locks(core, &done->op, fact, &report->locked);
+	done->disbelieved = report->disbelieved;
 	complete(core, job, fact);
 }
 
@@ -324,6 +332,14 @@ static void measure(const struct exec_core *core, uint64_t now_ns,
 	*ret_pressure = pressure;
 }
 
+/* A notice never comes before the fact it takes back. */
+static void stick(struct exec_core *core, uint32_t job)
+{
+	core->jobs[job].state = EXEC_STUCK;
+	if (core->jobs[job].settled)
+		list_push_tail(&core->notices, core->links, job);
+}
+
 uint32_t exec_core_poll(struct exec_core *core, uint64_t now_ns, struct fact *ret_facts,
 			uint32_t fact_max, struct pressure *ret_pressure)
 {
@@ -336,26 +352,8 @@ uint32_t exec_core_poll(struct exec_core *core, uint64_t now_ns, struct fact *re
 		if (core->jobs[job].fact.retired)
 			slots_release(&core->slots, job);
 		else
-			core->jobs[job].state = EXEC_STUCK;
+			stick(core, job);
 	}
 	measure(core, now_ns, ret_pressure);
 	return count;
-}
-
-int exec_core_notice(struct exec_core *core, const struct retirement_notice *notice)
-{
-	uint32_t job;
-
-	for (job = slots_next(&core->slots, 0); job != SLOT_NONE;
-	     job = slots_next(&core->slots, job + 1)) {
-		if (core->jobs[job].state != EXEC_STUCK ||
-		    core->jobs[job].op.op_id != notice->op_id)
-			continue;
-		list_remove(&core->live, core->live_links, job);
-		slots_release(&core->slots, job);
-		core->unretired_count--;
-		core->counters[EXEC_NOTICES]++;
-		return 0;
-	}
-	return KVS_E_STALE;
 }

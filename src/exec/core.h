@@ -10,6 +10,10 @@
  *   QUEUED --cancel, stop--> DONE
  *   STUCK --notice--> gone
  *
+ * Doubt    A job whose fact is unretired is in doubt, DONE or STUCK, until its notice.  Once the
+ *          store has proved that its I/O is over it is *settled*, too, and exec_core_poll_notices()
+ *          says so once; not where its word was disbelieved to begin with.  What ends the doubt is
+ *          exec_core_notice() alone, because owners that decide together end it together.
  * Limits   outstanding_max jobs in all, undelivered facts and stuck jobs included; queue_max a
  *          class.  A full queue refuses; a refused op has no effect and no fact.
  * Classes  QUERY, GET and PUT wait in queues of their own: a lookup never waits behind bulk I/O.
@@ -54,6 +58,7 @@ struct exec_limits {
 	X(EXEC_CANCELLED, "cancelled")                   /* while queued, closing included */ \
 	X(EXEC_COMPLETED, "completed")                   /* facts; cancelled ones included */ \
 	X(EXEC_UNRETIRED, "unretired")                   /* of them */ \
+	X(EXEC_SETTLED, "settled")                       /* of those, proved over by the store */ \
 	X(EXEC_NOTICES, "notices")                       /* retirements told later */ \
 	X(EXEC_PROBES, "probes")                         /* ops that asked whether an outage is over */
 
@@ -73,6 +78,9 @@ struct exec_job {
 	uint64_t        submitted_ns;
 	uint64_t        bytes;
 	uint64_t        epoch; /* RUNNING: of the store's health when it was taken */
+	uint64_t        doubt; /* DONE, STUCK: its number among the unretired, from 1; 0: retired */
+	bool            settled; /* in doubt, and the store has proved it over */
+	bool            disbelieved; /* it was in no doubt itself: nothing that it says ends this */
 };
 
 struct exec_core {
@@ -82,12 +90,16 @@ struct exec_core {
 	struct link       *links;                     /* a job is in at most one of the lists below */
 	struct list        queue[EXEC_CLASS_COUNT];
 	struct list        done;                      /* in order of completion */
+	struct list        notices;                   /* STUCK and settled, not told yet */
 	struct link       *live_links;
 	struct list        live;                      /* not known to have retired, oldest first */
 	uint64_t           queued_bytes;
 	uint32_t           running[EXEC_CLASS_COUNT];
 	uint64_t           running_bytes[EXEC_CLASS_COUNT];
 	uint32_t           unretired_count;           /* jobs whose fact is unretired, polled or not */
+	uint32_t           unsettled_count;           /* of them, not settled */
+	uint32_t           disbelieved_count;         /* of those, never will be */
+	uint64_t           last_doubt;                /* a number */
 	uint32_t           probe;                     /* the job that asks whether an outage is over */
 	bool               stopped;
 	uint64_t           last_op_id;
@@ -145,10 +157,27 @@ uint32_t exec_core_poll(struct exec_core *core, uint64_t now_ns, struct fact *re
 			uint32_t fact_max, struct pressure *ret_pressure);
 
 /*
- * An op whose fact came unretired has retired after all.  KVS_E_STALE when no such op is stuck, as
- * before its fact was polled.
+ * The store has proved that what was in doubt is over: every job whose doubt is numbered up to
+ * `last`, which is core->last_doubt of before the store was asked.  Jobs that came into doubt while
+ * it answered are not meant.
+ */
+void exec_core_settle(struct exec_core *core, uint64_t last);
+
+/* Notices of settled jobs whose fact was polled, each once; returns how many. */
+uint32_t exec_core_poll_notices(struct exec_core *core, struct retirement_notice *ret_notices,
+				uint32_t notice_max);
+
+/*
+ * An op whose fact came unretired has retired after all, settled or not.  KVS_E_STALE when no such
+ * op is stuck, as before its fact was polled.
  */
 int exec_core_notice(struct exec_core *core, const struct retirement_notice *notice);
+
+/* Facts or notices wait to be polled. */
+static inline bool exec_core_ready(const struct exec_core *core)
+{
+	return core->done.count > 0 || core->notices.count > 0;
+}
 
 static inline enum exec_class exec_class_of(enum op_kind kind)
 {

@@ -21,7 +21,33 @@ static void audit_lists(const struct exec_core *core)
 	for (class = 0; class < EXEC_CLASS_COUNT; class++)
 		list_audit(&core->queue[class], core->links, core->limits.outstanding_max);
 	list_audit(&core->done, core->links, core->limits.outstanding_max);
+	list_audit(&core->notices, core->links, core->limits.outstanding_max);
 	list_audit(&core->live, core->live_links, core->limits.outstanding_max);
+}
+
+/* What is in doubt has a number, what is settled was in doubt, and what waits to be told is settled. */
+static void audit_doubt(const struct exec_core *core)
+{
+	uint32_t unsettled = 0, disbelieved = 0, waiting = 0, job;
+
+	for (job = slots_next(&core->slots, 0); job != SLOT_NONE;
+	     job = slots_next(&core->slots, job + 1)) {
+		const struct exec_job *const j = &core->jobs[job];
+		const bool                   doubted = j->state >= EXEC_DONE && !j->fact.retired;
+		const bool told_of = j->state == EXEC_STUCK && list_is_linked(core->links, job);
+
+		KVS_ASSERT_CMP(j->doubt > 0, ==, doubted);
+		KVS_ASSERT_CMP(j->doubt, <=, core->last_doubt);
+		KVS_ASSERT(j->settled || !told_of);
+		KVS_ASSERT(doubted || !j->settled);
+		KVS_ASSERT(!j->disbelieved || (doubted && !j->settled));
+		unsettled += doubted && !j->settled;
+		disbelieved += j->disbelieved;
+		waiting += told_of;
+	}
+	KVS_ASSERT_CMP(unsettled, ==, core->unsettled_count);
+	KVS_ASSERT_CMP(disbelieved, ==, core->disbelieved_count);
+	KVS_ASSERT_CMP(waiting, ==, core->notices.count);
 }
 
 void exec_core_audit(const struct exec_core *core)
@@ -33,6 +59,7 @@ void exec_core_audit(const struct exec_core *core)
 	slots_audit(&core->slots);
 	locks_audit(&core->locks);
 	audit_lists(core);
+	audit_doubt(core);
 	for (job = slots_next(&core->slots, 0); job != SLOT_NONE;
 	     job = slots_next(&core->slots, job + 1)) {
 		const struct exec_job *const j = &core->jobs[job];

@@ -109,7 +109,7 @@ static bool stop_workers(struct exec *exec, uint64_t deadline_ns)
 	exec_core_stop(&exec->core, begin_ns);
 	for (class = 0; class < EXEC_CLASS_COUNT; class++)
 		os_cond_broadcast(&exec->work[class]);
-	if (exec->core.done.count > 0)
+	if (exec_core_ready(&exec->core))
 		exec_announce(exec);
 	while (exec->alive > 0 && (gone_ns = os_now_ns() - begin_ns) < deadline_ns)
 		os_cond_wait(&exec->gone, &exec->lock, deadline_ns - gone_ns);
@@ -184,8 +184,8 @@ int exec_open(struct kvs_store *store, const struct exec_options *options, struc
 		return rc;
 	}
 	/* Last: a store cannot forget it.  Where it fails the store works on, and its note says so. */
-	if (options->slices && store->ops->register_memory)
-		(void)store->ops->register_memory(store, options->slices, options->slice_count);
+	if (options->memory.slice_count > 0 && store->ops->register_memory)
+		(void)store->ops->register_memory(store, &options->memory);
 	*ret_exec = exec;
 	return 0;
 }
@@ -194,17 +194,19 @@ int exec_open(struct kvs_store *store, const struct exec_options *options, struc
 
 int exec_close(struct exec *exec, uint64_t deadline_ns)
 {
-	bool stuck;
+	const uint64_t until_ns = os_until_ns(deadline_ns);
+	bool           stuck;
 
 	if (!exec)
 		return 0;
 	if (!stop_workers(exec, deadline_ns))
 		return KVS_E_QUARANTINE;
 	join_workers(exec);
+	exec_settle_until(exec, until_ns);
 	os_mutex_lock(&exec->lock);
 	/* The query workers saw to that before they left, within the deadline. */
 	KVS_ASSERT(exec->core.locks.held == 0 && exec->core.locks.owing.count == 0);
-	stuck = exec->core.unretired_count > 0;
+	stuck = exec->core.unsettled_count > 0;
 	os_mutex_unlock(&exec->lock);
 	if (stuck || exec->store->ops->close(exec->store) < 0)
 		return KVS_E_QUARANTINE;
@@ -257,19 +259,9 @@ uint32_t exec_poll(struct exec *exec, struct fact *ret_facts, uint32_t fact_max,
 
 	os_mutex_lock(&exec->lock);
 	count = exec_core_poll(&exec->core, os_now_ns(), ret_facts, fact_max, ret_pressure);
-	atomic_store_explicit(&exec->ready, exec->core.done.count > 0, memory_order_relaxed);
+	atomic_store_explicit(&exec->ready, exec_core_ready(&exec->core), memory_order_relaxed);
 	os_mutex_unlock(&exec->lock);
 	return count;
-}
-
-int exec_notice(struct exec *exec, const struct retirement_notice *notice)
-{
-	int rc;
-
-	os_mutex_lock(&exec->lock);
-	rc = exec_core_notice(&exec->core, notice);
-	os_mutex_unlock(&exec->lock);
-	return rc;
 }
 
 bool exec_arm(struct exec *exec)
@@ -277,7 +269,7 @@ bool exec_arm(struct exec *exec)
 	bool armed;
 
 	os_mutex_lock(&exec->lock);
-	armed = exec->core.done.count == 0;
+	armed = !exec_core_ready(&exec->core);
 	exec->armed = armed;
 	/* What is left in it from before says nothing of what comes. */
 	if (armed)

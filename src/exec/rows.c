@@ -66,6 +66,7 @@ void rows_begin(struct rows *rows, struct kvs_store *store, const struct op *op)
 	rows->op = op;
 	/* Nobody has been handed a span yet; each answer must prove its own retirement. */
 	rows->retired = true;
+	rows->disbelieved = false;
 	rows->evidence = EXEC_EVIDENCE_NONE;
 	rows->locked = (struct op_mask){ 0 };
 	rows->cut = (struct op_mask){ 0 };
@@ -165,8 +166,10 @@ void rows_answer(struct rows *rows, uint32_t first, uint32_t count, int rc, bool
 	if (rc < 0 && rc != KVS_E_INVALID)
 		weigh(rows, EXEC_EVIDENCE_OUTAGE);
 	/* A call that says what it cannot know proves nothing of its spans either. */
-	if (malformed && rows->op->spans)
-		retired = retired && failures_retire(rows->store);
+	if (malformed && rows->op->spans && retired && !failures_retire(rows->store)) {
+		rows->disbelieved = true;
+		retired = false;
+	}
 	if (!retired && rows->op->kind == OP_PUT)
 		weigh(rows, EXEC_EVIDENCE_OUTAGE);
 	rows->retired = rows->retired && retired;
@@ -273,7 +276,8 @@ void rows_end(struct rows *rows, struct fact *ret_fact, struct exec_report *ret_
 	uint32_t               row;
 
 	fact_init(ret_fact, op);
-	*ret_report = (struct exec_report){ .evidence = rows->evidence, .locked = rows->locked };
+	*ret_report = (struct exec_report){ .evidence = rows->evidence, .locked = rows->locked,
+					     .disbelieved = rows->disbelieved };
 	fresh_rows(rows, ret_fact, &ret_report->moved);
 	for (row = (uint32_t)bits_next_clear(ret_fact->ok.words, 0, op->key_count);
 	     row < op->key_count;

@@ -19,6 +19,7 @@ struct rows {
 	struct kvs_store  *store;
 	const struct op   *op;
 	bool               retired; /* as far as answers came */
+	bool               disbelieved; /* some of them, in that they retired */
 	enum exec_evidence evidence;
 	struct op_mask     locked;
 	struct op_mask     cut;     /* a batch begins here: its key was asked for in another length */

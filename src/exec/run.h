@@ -38,6 +38,7 @@ struct exec_report {
 	struct exec_moved  moved;
 	enum exec_evidence evidence;
 	struct op_mask     locked; /* rows for which the store took a lock */
+	bool               disbelieved; /* it is unretired against the store's word */
 };
 
 /*

@@ -18,13 +18,13 @@
 
 #define UNLOCK_MAX 64u
 
-static void calls_begin(struct exec *exec)
+void exec_calls_begin(struct exec *exec)
 {
 	if (exec->one_thread)
 		os_mutex_lock(&exec->calls);
 }
 
-static void calls_end(struct exec *exec)
+void exec_calls_end(struct exec *exec)
 {
 	if (exec->one_thread)
 		os_mutex_unlock(&exec->calls);
@@ -55,11 +55,11 @@ static void moved_add(struct exec_moved *total, const struct exec_moved *moved)
 
 void exec_wake(struct exec *exec)
 {
-	const bool signal = exec->armed && exec->core.done.count > 0;
+	const bool signal = exec->armed && exec_core_ready(&exec->core);
 
 	exec->armed = exec->armed && !signal;
 	os_mutex_unlock(&exec->lock);
-	/* Release: the facts it tells of are written.  Their reader takes the lock besides. */
+	/* Release: what it tells of is written.  The reader takes the lock besides. */
 	atomic_store_explicit(&exec->ready, true, memory_order_release);
 	if (signal)
 		os_eventfd_signal(exec->event_fd);
@@ -82,9 +82,9 @@ static bool tell_of_locks(struct exec *exec)
 	if (count == 0)
 		return false;
 	os_mutex_unlock(&exec->lock);
-	calls_begin(exec);
+	exec_calls_begin(exec);
 	exec->store->ops->unlock(exec->store, keys, count);
-	calls_end(exec);
+	exec_calls_end(exec);
 	os_mutex_lock(&exec->lock);
 	return true;
 }
@@ -94,6 +94,8 @@ static void finish(struct exec *exec, enum exec_class class, uint32_t job, const
 {
 	exec_core_finish(&exec->core, job, fact, report, os_now_ns());
 	moved_add(&exec->moved, &report->moved);
+	if (!fact->retired)
+		exec_doubt(exec);
 	if (exec->core.queue[class].count > 0)
 		os_cond_signal(&exec->work[class]);
 }
@@ -111,6 +113,12 @@ static uint32_t take(struct exec *exec, enum exec_class class)
 	return job;
 }
 
+/* Until there may be a job, or something to ask. */
+static void rest(struct exec *exec, enum exec_class class)
+{
+	os_cond_wait(&exec->work[class], &exec->lock, exec_settle_after(exec, IDLE_NS));
+}
+
 /* --- a synchronous store ---------------------------------------------------------------------- */
 
 /* The op cannot change: it is RUNNING. */
@@ -122,9 +130,9 @@ static void work_one(struct exec *exec, enum exec_class class, uint32_t job)
 
 	busy_begin(exec, class);
 	os_mutex_unlock(&exec->lock);
-	calls_begin(exec);
+	exec_calls_begin(exec);
 	exec_run(exec->store, op, &fact, &report);
-	calls_end(exec);
+	exec_calls_end(exec);
 	os_mutex_lock(&exec->lock);
 	busy_end(exec, class);
 	finish(exec, class, job, &fact, &report);
@@ -146,7 +154,7 @@ static void work_calls(struct exec *exec, enum exec_class class)
 	for (;;) {
 		uint32_t job;
 
-		if (tend_locks(exec, class))
+		if (tend_locks(exec, class) || exec_settle(exec))
 			continue;
 		job = take(exec, class);
 		if (job != SLOT_NONE)
@@ -154,7 +162,7 @@ static void work_calls(struct exec *exec, enum exec_class class)
 		else if (exec->closing)
 			return;
 		else
-			os_cond_wait(&exec->work[class], &exec->lock, IDLE_NS);
+			rest(exec, class);
 	}
 }
 
@@ -198,10 +206,11 @@ static void empty_lane(struct exec *exec, const struct worker *worker)
 static void work_lane(struct exec *exec, const struct worker *worker)
 {
 	for (;;) {
+		(void)exec_settle(exec);
 		if (!fill_lane(exec, worker)) {
 			if (exec->closing)
 				return;
-			os_cond_wait(&exec->work[worker->class], &exec->lock, IDLE_NS);
+			rest(exec, worker->class);
 			continue;
 		}
 		os_mutex_unlock(&exec->lock);

@@ -98,11 +98,22 @@ static int fault_purge(struct kvs_store *store, const struct kvs_namespace *spac
 	return inner->ops->purge(inner, space, ret_count);
 }
 
-static int fault_register(struct kvs_store *store, const struct kvs_span *slices, uint32_t count)
+static int fault_register(struct kvs_store *store, const struct kvs_memory *memory)
 {
 	struct kvs_store *inner = fault_of(store)->inner;
 
-	return inner->ops->register_memory(inner, slices, count);
+	return inner->ops->register_memory(inner, memory);
+}
+
+/* What the inner store left in doubt is its own to prove; where it cannot, nobody can. */
+static bool fault_settled(struct kvs_store *store)
+{
+	struct fault *const     fault = fault_of(store);
+	struct kvs_store *const inner = fault->inner;
+
+	if (fault->has_late && fault_late_count(&fault->late) > 0)
+		return false;
+	return inner->ops->settled ? inner->ops->settled(inner) : !fault->inner_doubts;
 }
 
 static void fault_describe(struct kvs_store *store, struct kvs_store_info *ret_info)
@@ -125,6 +136,12 @@ static void fault_describe(struct kvs_store *store, struct kvs_store_info *ret_i
 void store_fault_release(struct kvs_store *store)
 {
 	fault_hold_release(&fault_of(store)->hold);
+}
+
+void store_fault_land(struct kvs_store *store)
+{
+	if (fault_of(store)->has_late)
+		fault_late_land(&fault_of(store)->late);
 }
 
 uint32_t store_fault_held(struct kvs_store *store)
@@ -179,6 +196,8 @@ static void table_make(struct fault *fault)
 	}
 	if (!inner->register_memory)
 		fault->ops.register_memory = NULL;
+	if (!inner->settled && !fault->has_late)
+		fault->ops.settled = NULL;
 }
 
 static bool has(const struct fault_plan *plan, enum fault_kind kind)
@@ -281,4 +300,5 @@ const struct kvs_store_ops store_fault_ops = {
 	.lock = fault_lock,
 	.unlock = fault_unlock,
 	.register_memory = fault_register,
+	.settled = fault_settled,
 };

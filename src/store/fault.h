@@ -18,6 +18,9 @@
 /* Let the calls that are lost now go on, late, as if nothing had been. */
 void store_fault_release(struct kvs_store *store);
 
+/* Let late writes that are pending land now; when this returns they have. */
+void store_fault_land(struct kvs_store *store);
+
 /* Calls that are delayed or lost now. */
 uint32_t store_fault_held(struct kvs_store *store);
 

@@ -38,6 +38,8 @@ static void pass(struct fault_batch *batch, uint32_t first, uint32_t count)
 			 : batch->move(inner, batch->key + first, batch->span + first, count,
 				       batch->result + first, &retired);
 	batch->retired &= retired;
+	if (!retired)
+		batch->fault->inner_doubts = true;
 	for (i = first; rc < 0 && i < first + count; i++)
 		batch->result[i] = KVS_RESULT_UNKNOWN;
 	batch->answered += rc < 0 ? 0 : count;

@@ -17,6 +17,7 @@ struct fault {
 	struct fault_hold    hold;
 	struct fault_late    late;
 	bool                 has_late; /* the plan has a late_write */
+	_Atomic bool         inner_doubts; /* the inner store left something unretired itself */
 	struct os_mutex      mutex;    /* guards what scratch points to; held across an inner get */
 	void                *scratch;  /* a block for short reads */
 	size_t               scratch_bytes;

@@ -74,3 +74,24 @@ void fault_late_write(struct fault_late *late, const struct kvs_span *span, uint
 	}
 	os_mutex_unlock(&late->mutex);
 }
+
+void fault_late_land(struct fault_late *late)
+{
+	uint32_t i;
+
+	os_mutex_lock(&late->mutex);
+	for (i = 0; i < late->count; i++)
+		late->pending[i].at_ns = 0;
+	(void)land_due_locked(late);
+	os_mutex_unlock(&late->mutex);
+}
+
+uint32_t fault_late_count(struct fault_late *late)
+{
+	uint32_t count;
+
+	os_mutex_lock(&late->mutex);
+	count = late->count;
+	os_mutex_unlock(&late->mutex);
+	return count;
+}

@@ -34,4 +34,8 @@ void fault_late_close(struct fault_late *late);
 
 void fault_late_write(struct fault_late *late, const struct kvs_span *span, uint64_t at_ns);
 
+/* Land what is pending now; how much still is. */
+void     fault_late_land(struct fault_late *late);
+uint32_t fault_late_count(struct fault_late *late);
+
 #endif

@@ -15,7 +15,7 @@
  *   short       a row is DONE, and the second half of its span was not written (get)
  *   corrupt     a row is DONE with one byte flipped, after all verification (get)
  *   late_write  a row is FAILED and not retired, and its span is written "ms" or "us" later (get);
- *               "claims_retired": true lies about it
+ *               "claims_retired": true lies about it.  The store has settled when all have landed
  *
  * A fault looks at calls (delay, error, lost) or at rows of one "op": get, put or exists, locks
  * included.  It passes over the first "after" of them, then falls on each "every"th, 1 by default,

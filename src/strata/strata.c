@@ -291,15 +291,16 @@ void strata_describe(struct kvs_store *store, struct kvs_store_info *ret_info)
 	os_mutex_unlock(&s->lock);
 }
 
-int strata_register(struct kvs_store *store, const struct kvs_span *slices, uint32_t count)
+int strata_register(struct kvs_store *store, const struct kvs_memory *memory)
 {
 	struct strata *const s = strata_of(store);
 	uint32_t             i;
 
 	os_mutex_lock(&s->lock);
-	s->slice_count = count < STRATA_SLICES_MAX ? count : STRATA_SLICES_MAX;
+	s->slice_count = memory->slice_count < STRATA_SLICES_MAX ? memory->slice_count
+								 : STRATA_SLICES_MAX;
 	for (i = 0; i < s->slice_count; i++)
-		s->slices[i] = (struct iovec){ slices[i].ptr, slices[i].bytes };
+		s->slices[i] = (struct iovec){ memory->slices[i].ptr, memory->slices[i].bytes };
 	os_mutex_unlock(&s->lock);
 	return 0;
 }

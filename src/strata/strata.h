@@ -86,7 +86,7 @@ int  strata_purge(struct kvs_store *store, const struct kvs_namespace *space, ui
 int  strata_lock(struct kvs_store *store, const struct kvs_key *key, uint32_t count,
 		 enum kvs_result *result);
 void strata_unlock(struct kvs_store *store, const struct kvs_key *key, uint32_t count);
-int  strata_register(struct kvs_store *store, const struct kvs_span *slices, uint32_t count);
+int  strata_register(struct kvs_store *store, const struct kvs_memory *memory);
 int  strata_submit(struct kvs_store *store, uint32_t lane, const struct kvs_io *io, uint32_t count);
 int  strata_reap(struct kvs_store *store, uint32_t lane, struct kvs_io_done *ret_done,
 		 uint32_t done_max, uint64_t timeout_ns);

@@ -26,7 +26,7 @@ static const struct {
 	{ "plugin:/etc/passwd", KVS_E_INVALID, "store.plugin: /etc/passwd: " },
 	{ ODD("nameless"), KVS_E_PROTO, "is no store plugin: it exports no kvs_store_plugin" },
 	{ ODD("tableless"), KVS_E_PROTO, "hands out no table: its kvs_store_plugin() returned NULL" },
-	{ ODD("abi"), KVS_E_PROTO, "has store ABI 4711, this build has 3" },
+	{ ODD("abi"), KVS_E_PROTO, "has store ABI 4711, this build has 4" },
 	{ ODD("getless"), KVS_E_PROTO, "has no get in its table" },
 	{ ODD("locked"), KVS_E_PROTO, "has no unlock in its table" },
 	{ ODD("storeless"), KVS_E_PROTO, "open() of odd gave 0 and no store" },

@@ -47,6 +47,8 @@ static int gate_move(struct kvs_store *store, const struct kvs_key *key,
 	pass(gate);
 	*ret_retired = !gate->unretired;
 	gate_exists(store, key, count, result);
+	if (gate->babbles)
+		result[0] = KVS_RESULT_NO_SPACE;
 	return gate->rc;
 }
 
@@ -80,10 +82,9 @@ static void gate_unlock(struct kvs_store *store, const struct kvs_key *key, uint
 	os_mutex_unlock(&gate->lock);
 }
 
-static int gate_register(struct kvs_store *store, const struct kvs_span *slices, uint32_t count)
+static int gate_register(struct kvs_store *store, const struct kvs_memory *memory)
 {
-	(void)slices;
-	((struct gate *)store)->slice_count = count;
+	((struct gate *)store)->slice_count = memory->slice_count;
 	return -ENOMEM;
 }
 
@@ -92,6 +93,26 @@ static void gate_describe(struct kvs_store *store, struct kvs_store_info *ret_in
 	const struct gate *const gate = (struct gate *)store;
 
 	*ret_info = (struct kvs_store_info){ .one_thread = gate->one_thread, .away = gate->away };
+}
+
+/* The answer is of its end, as a store's may be: what came into doubt meanwhile is not in it. */
+static bool gate_settled(struct kvs_store *store)
+{
+	struct gate *const gate = (struct gate *)store;
+	bool               settled;
+
+	os_mutex_lock(&gate->lock);
+	KVS_ASSERT(!gate->one_thread || gate->inside == 0);
+	KVS_ASSERT_CMP(gate->questions, ==, 0);
+	gate->question_count++;
+	gate->questions++;
+	os_cond_broadcast(&gate->moved);
+	while (gate->holds_questions)
+		os_cond_wait(&gate->moved, &gate->lock, GATE_FOREVER_NS);
+	gate->questions--;
+	settled = gate->settled;
+	os_mutex_unlock(&gate->lock);
+	return settled;
 }
 
 static int gate_close_store(struct kvs_store *store)
@@ -109,6 +130,7 @@ static int gate_close_store(struct kvs_store *store)
 
 const struct kvs_store_ops gate_ops = { GATE_OPS, .lock = gate_lock, .unlock = gate_unlock };
 const struct kvs_store_ops gate_plain_ops = { GATE_OPS };
+const struct kvs_store_ops gate_settling_ops = { GATE_OPS, .settled = gate_settled };
 
 const struct exec_options gate_options = { .limits = { .outstanding_max = GATE_OUTSTANDING,
 						       .queue_max = GATE_OUTSTANDING,
@@ -132,8 +154,14 @@ struct gate *gate_make(void)
 
 struct gate *gate_open(const struct exec_options *options)
 {
+	return gate_open_on(&gate_ops, options);
+}
+
+struct gate *gate_open_on(const struct kvs_store_ops *ops, const struct exec_options *options)
+{
 	struct gate *const gate = gate_make();
 
+	gate->store.ops = ops;
 	KVS_ASSERT(exec_open(&gate->store, options, &gate->exec, NULL) == 0);
 	gate->epoll_fd = os_epoll();
 	KVS_ASSERT(os_epoll_add(gate->epoll_fd, exec_fd(gate->exec), 1) == 0);
@@ -170,6 +198,29 @@ void gate_wait_inside(struct gate *gate, uint32_t count)
 {
 	os_mutex_lock(&gate->lock);
 	while (gate->inside < count)
+		os_cond_wait(&gate->moved, &gate->lock, GATE_FOREVER_NS);
+	os_mutex_unlock(&gate->lock);
+}
+
+void gate_settle(struct gate *gate, bool settled)
+{
+	os_mutex_lock(&gate->lock);
+	gate->settled = settled;
+	os_mutex_unlock(&gate->lock);
+}
+
+void gate_hold_questions(struct gate *gate, bool hold)
+{
+	os_mutex_lock(&gate->lock);
+	gate->holds_questions = hold;
+	os_cond_broadcast(&gate->moved);
+	os_mutex_unlock(&gate->lock);
+}
+
+void gate_wait_asked(struct gate *gate, uint32_t count)
+{
+	os_mutex_lock(&gate->lock);
+	while (gate->question_count < count)
 		os_cond_wait(&gate->moved, &gate->lock, GATE_FOREVER_NS);
 	os_mutex_unlock(&gate->lock);
 }

@@ -27,6 +27,7 @@ struct gate {
 	uint32_t         call_count;  /* gets and puts */
 	int              rc;          /* of gets and puts, and their retirement */
 	bool             unretired;
+	bool             babbles;     /* a get is answered as no get can be */
 	bool             one_thread;
 	bool             away;
 	int              close_rc;
@@ -34,20 +35,26 @@ struct gate {
 	uint32_t         locked[GATE_KEYS]; /* locks by key number */
 	bool             holds_unlocks;     /* at the gate, too */
 	uint32_t         slice_count;       /* registered */
+	bool             settled;           /* what it says when it is asked */
+	bool             holds_questions;   /* the answer is that of when they are let go */
+	uint32_t         questions;         /* being asked, the held ones */
+	uint32_t         question_count;    /* asked so far */
 	struct exec     *exec;
 	int              epoll_fd;
 };
 
-/* With lock and unlock; without them. */
+/* With lock and unlock; without them; with settled(), too. */
 extern const struct kvs_store_ops gate_ops;
 extern const struct kvs_store_ops gate_plain_ops;
+extern const struct kvs_store_ops gate_settling_ops;
 
 /* Workers 1, 2 and 1; up to GATE_KEYS locks. */
 extern const struct exec_options gate_options;
 
-/* A gate without an executor; with one. */
+/* A gate without an executor; with one; with one on another table. */
 struct gate *gate_make(void);
 struct gate *gate_open(const struct exec_options *options);
+struct gate *gate_open_on(const struct kvs_store_ops *ops, const struct exec_options *options);
 
 /* Opens the gate and closes the executor, which must succeed. */
 void gate_close(struct gate *gate);
@@ -55,6 +62,11 @@ void gate_close(struct gate *gate);
 void gate_let_through(struct gate *gate);
 void gate_let_one_through(struct gate *gate);
 void gate_wait_inside(struct gate *gate, uint32_t count);
+
+/* Of gate_settling_ops: what it says from now on; whether questions wait; until so many were asked. */
+void gate_settle(struct gate *gate, bool settled);
+void gate_hold_questions(struct gate *gate, bool hold);
+void gate_wait_asked(struct gate *gate, uint32_t count);
 
 /* One row: the key of a number, below GATE_KEYS. */
 int gate_submit_key(struct gate *gate, uint64_t op_id, enum op_kind kind, uint32_t flags,

@@ -47,6 +47,9 @@ struct tray {
 void tray_init(struct tray *tray, uint32_t room);
 void tray_fini(struct tray *tray);
 
+/* Before it is opened: it proves whatever is in doubt over as soon as it is asked. */
+void tray_settle(struct tray *tray);
+
 /* Wait until so many rows lie in some lane; change when rows come out. */
 void tray_wait(struct tray *tray, uint32_t count);
 void tray_answer_at(struct tray *tray, uint32_t answer_at);

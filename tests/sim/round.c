@@ -60,6 +60,30 @@ static void try_bad_report(struct sim *sim, const struct agree_report *reports,
 	sim->covers->bad_reports++;
 }
 
+/*
+ * What the tick says is over, it is for the rank's executor, once, if it was in doubt at all.  Before the
+ * tick is checked, which forgets such ops.
+ */
+static void end_doubts(struct sim *sim, uint32_t rank)
+{
+	struct sim_rank *const of = &sim->ranks[rank];
+	uint32_t               i;
+
+	for (i = 0; i < of->tick.notice_count; i++) {
+		const struct retirement_notice *const notice = &of->tick.notices[i];
+		const struct sim_op *const            op = ledger_find(sim, notice->op_id);
+		const bool doubted = op && !op->parts[rank].fact.retired;
+
+		if (exec_core_notice(&of->exec, notice) != (doubted ? 0 : KVS_E_STALE)) {
+			FAIL("quarantine", "the executor of rank %u lost op %" PRIu64, rank,
+			     notice->op_id);
+		}
+		if (exec_core_notice(&of->exec, notice) != KVS_E_STALE)
+			FAIL("quarantine", "op %" PRIu64 " retired twice", notice->op_id);
+		of->doubts -= doubted;
+	}
+}
+
 static void agree(struct sim *sim, struct agree_permits permits)
 {
 	struct agree_report reports[RANKS_MAX];
@@ -74,6 +98,8 @@ static void agree(struct sim *sim, struct agree_permits permits)
 				&error) < 0)
 			FAIL("one-done", "rank %u refuses the reports: %s", rank, error.message);
 	}
+	for (rank = 0; rank < sim->shape.ranks; rank++)
+		end_doubts(sim, rank);
 	check_tick(sim);
 	for (rank = 0; rank < sim->shape.ranks; rank++) {
 		sim->ranks[rank].fact_count = sim->ranks[rank].notice_count = 0;

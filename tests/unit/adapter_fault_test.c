@@ -117,7 +117,7 @@ static void a_lost_load_is_pending_until_it_comes_back(void **state)
 static void a_late_write_finds_its_buffer_in_doubt(void **state)
 {
 	struct desk *const desk = desk_on(
-		faulty("{\"kind\": \"late_write\", \"op\": \"get\", \"ms\": 1, \"count\": 1}"),
+		faulty("{\"kind\": \"late_write\", \"op\": \"get\", \"ms\": 3600000, \"count\": 1}"),
 		&desk_options);
 	struct retirement_notice notice;
 	uint64_t                 told;
@@ -131,9 +131,44 @@ static void a_late_write_finds_its_buffer_in_doubt(void **state)
 	assert_int_equal(adapter_notice(desk->adapter, &notice), 0);
 	assert_int_equal(adapter_pop_retired(desk->adapter, TASK_LOAD, &told, 1), 1);
 	assert_int_equal(told, notice.op_id);
-	/* Closing the store lands the write, if it has not yet: so it is there, and none comes after. */
+	/* Closing the store lands the write: so it is there, and none comes after. */
 	assert_int_equal(adapter_close(desk->adapter, DESK_FOREVER_NS), 0);
 	assert_int_equal(((uint8_t *)desk->batch.bytes[0])[0], FAULT_LATE_BYTE);
+	desk_free(desk);
+}
+
+/* The store proves it, and nobody has to tell: the task is named, and storage goes on. */
+static void X2_a_late_write_that_landed_gives_its_buffer_back(void **state)
+{
+	struct adapter_options  options = desk_options;
+	struct kvs_store *const store =
+		faulty("{\"kind\": \"late_write\", \"op\": \"get\", \"ms\": 3600000, \"count\": 1}");
+	struct desk            *desk;
+	struct adapter_stats    stats;
+	uint64_t                id, told;
+
+	(void)state;
+	options.exec.limits.cooldown_min_ns = options.exec.limits.cooldown_max_ns = 1;
+	desk = desk_on(store, &options);
+	desk_store(desk, 0, 2);
+	id = desk_submit_load(desk, 0, 1);
+	assert_false(desk_await_load(desk, id));
+	assert_int_equal(adapter_pop_retired(desk->adapter, TASK_LOAD, &told, 1), 0);
+	assert_int_equal(desk_lookup(desk, 0, 2), 0);
+
+	store_fault_land(store);
+	desk_await(desk, TASK_LOAD);
+	assert_int_equal(adapter_pop_retired(desk->adapter, TASK_LOAD, &told, 1), 1);
+	assert_int_equal(told, id);
+	assert_int_equal(((uint8_t *)desk->batch.bytes[0])[0], FAULT_LATE_BYTE);
+	assert_int_equal(desk_lookup(desk, 0, 2), 2);
+	assert_int_equal(desk_load(desk, 0, 2), 2);
+	desk_unlock(desk, 0, 2);
+	assert_true(desk_store(desk, 2, 2).ok);
+	adapter_stats(desk->adapter, &stats);
+	assert_int_equal(stats.exec.counters[EXEC_SETTLED], 1);
+	assert_int_equal(stats.exec.counters[EXEC_NOTICES], 1);
+	assert_int_equal(adapter_close(desk->adapter, DESK_FOREVER_NS), 0);
 	desk_free(desk);
 }
 
@@ -143,6 +178,7 @@ int main(void)
 		cmocka_unit_test(B2_3_each_fault_is_a_failed_row_of_a_task_that_completes),
 		cmocka_unit_test(a_lost_load_is_pending_until_it_comes_back),
 		cmocka_unit_test(a_late_write_finds_its_buffer_in_doubt),
+		cmocka_unit_test(X2_a_late_write_that_landed_gives_its_buffer_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

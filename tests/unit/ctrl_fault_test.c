@@ -15,6 +15,7 @@
 
 #include "base/prng.h"
 #include "depot.h"
+#include "store/fault.h"
 #include "store/store.h"
 
 static struct depot depot;
@@ -136,7 +137,7 @@ static void quarantine_a_late_write_meets_nobodys_object(void **state)
 	uint32_t i;
 
 	(void)state;
-	open_over(faulty("{\"kind\": \"late_write\", \"op\": \"get\", \"ms\": 2, \"count\": 1}"));
+	open_over(faulty("{\"kind\": \"late_write\", \"op\": \"get\", \"ms\": 3600000, \"count\": 1}"));
 	depot_write(&depot, 0, 1);
 	depot_flush(&depot);
 	assert_int_equal(read_back(0, 1).boundary, 0);
@@ -145,9 +146,9 @@ static void quarantine_a_late_write_meets_nobodys_object(void **state)
 	depot_write(&depot, 100, 400);
 	for (i = 0; i < 400; i++)
 		depot_lock(&depot, 100 + i);
-	/* The put was op 1, the lookup 2, the load 3; a close lands what has not landed. */
+	/* The store says itself when it is over. */
 	assert_int_equal(prefetch_ctrl_close(depot.prefetch, 0), KVS_E_QUARANTINE);
-	depot_notice(&depot, 0, 3);
+	store_fault_land(depot.stores[0]);
 	assert_int_equal(prefetch_ctrl_close(depot.prefetch, depot_late()), 0);
 	depot.prefetch = NULL;
 	for (i = 0; i < 400; i++) {

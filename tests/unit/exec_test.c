@@ -295,8 +295,7 @@ static void memory_is_told_to_the_store_at_open(void **state)
 	struct gate          *gate;
 
 	(void)state;
-	options.slices = slices;
-	options.slice_count = 2;
+	options.memory = (struct kvs_memory){ slices, 2, -1 };
 	/* The gate fails to register: that is the store's to note, and no reason to stop. */
 	gate = gate_open(&options);
 	assert_int_equal(gate->slice_count, 2);
@@ -313,8 +312,7 @@ static void a_store_that_stays_the_callers_has_been_told_of_no_memory(void **sta
 	pthread_attr_t        usual, huge;
 
 	(void)state;
-	options.slices = &slice;
-	options.slice_count = 1;
+	options.memory = (struct kvs_memory){ &slice, 1, -1 };
 	assert_int_equal(pthread_getattr_default_np(&usual), 0);
 	assert_int_equal(pthread_getattr_default_np(&huge), 0);
 	assert_int_equal(pthread_attr_setstacksize(&huge, (size_t)1 << 50), 0);

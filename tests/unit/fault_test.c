@@ -219,6 +219,37 @@ static void a_late_write_is_not_retired_and_lands(void **state)
 	assert_int_equal(((uint8_t *)rows.words[2])[BLOCK - 1], FAULT_LATE_BYTE);
 }
 
+static void X2_it_has_settled_when_what_is_late_has_landed(void **state)
+{
+	struct kvs_store *store = open_with("{\"kind\": \"late_write\", \"op\": \"get\", \"ms\": "
+					    "3600000, \"after\": 2, \"count\": 2}");
+
+	(void)state;
+	assert_true(store->ops->settled(store));
+	put(store);
+	get(store);
+	expect("ddffdddd");
+	assert_false(rows.retired);
+	assert_false(store->ops->settled(store));
+	store_fault_land(store);
+	assert_int_equal(((uint8_t *)rows.words[3])[BLOCK - 1], FAULT_LATE_BYTE);
+	assert_true(store->ops->settled(store));
+	get(store);
+	expect("dddddddd");
+	assert_true(rows.retired);
+	close_store(store);
+}
+
+static void what_is_never_late_need_not_settle(void **state)
+{
+	struct kvs_store *store = open_with("{\"kind\": \"fail\", \"op\": \"get\"}");
+
+	(void)state;
+	assert_null(store->ops->settled);
+	store_fault_land(store);
+	close_store(store);
+}
+
 static void a_lie_about_it_is_possible(void **state)
 {
 	struct kvs_store *store = open_with("{\"kind\": \"late_write\", \"op\": \"get\", \"ms\": "
@@ -433,6 +464,8 @@ int main(void)
 		cmocka_unit_test(wrong_bytes_come_as_success),
 		cmocka_unit_test(a_failed_call_does_nothing),
 		cmocka_unit_test(a_late_write_is_not_retired_and_lands),
+		cmocka_unit_test(X2_it_has_settled_when_what_is_late_has_landed),
+		cmocka_unit_test(what_is_never_late_need_not_settle),
 		cmocka_unit_test(a_lie_about_it_is_possible),
 		cmocka_unit_test(a_lost_call_waits_for_its_release),
 		cmocka_unit_test(a_lost_call_fails_at_close),

@@ -77,7 +77,7 @@ static void A1_3_the_geometry_of_the_host_is_numbers_alone(void **state)
 	const struct hostmap       copy = hostmap;
 
 	(void)state;
-	assert_int_equal(sizeof(copy), 2 * sizeof(uint32_t) + sizeof(uint64_t) +
+	assert_int_equal(sizeof(copy), 2 * sizeof(uint32_t) + 2 * sizeof(uint64_t) +
 					       HOSTMAP_GROUPS_MAX * sizeof(struct hostmap_group));
 	assert_int_equal(sizeof(struct hostmap_group), 2 * sizeof(uint64_t));
 	assert_int_equal(offset_of(&copy, 0, 6), offset_of(&hostmap, 0, 6));
@@ -102,6 +102,8 @@ static void a_host_that_cannot_be_is_refused(void **state)
 		  "group 0: block_bytes: 4611686018427387904, 2 in each of 1 parents overflow 63 bits" },
 		{ { 4, UINT64_C(1) << 62 }, 1, 1,
 		  "group 0: block_bytes: 4611686018427387904, 4 in each of 1 parents overflow 63 bits" },
+		{ { 1, UINT64_C(1) << 40 }, 1, 1u << 23,
+		  "group 0: block_bytes: 1099511627776, 1 in each of 8388608 parents overflow 63 bits" },
 	};
 	struct hostmap   hostmap;
 	struct kvs_error err;
@@ -142,11 +144,44 @@ static void a_block_of_a_part_is_a_span_of_its_parent(void **state)
 					 (uint8_t *)parent.ptr + (block - 1) % groups[g].packing *
 									 groups[g].block_bytes);
 			assert_int_equal(span.bytes, groups[g].block_bytes);
-			assert_int_equal(span.room, groups[g].block_bytes);
+			/* The last of a parent has the trailer behind it, the others a neighbour. */
+			assert_int_equal(span.room, block % groups[g].packing == 0
+							    ? (size_t)((uint8_t *)parent.ptr + part.stride -
+								       (uint8_t *)span.ptr)
+							    : groups[g].block_bytes);
 		}
 	}
 	assert_ptr_equal((uint8_t *)hostmap_span(&hostmap, &part, 0, 6).ptr,
 			 (uint8_t *)arena_block(&part, 1).ptr + 2048);
+	arena_close(arena);
+}
+
+/* Where a part's blocks have room for it, each block has a trailer's, on pages as its payload is. */
+static void every_block_of_a_roomy_part_has_a_trailer(void **state)
+{
+	const struct hostmap_group groups[] = { { 4, 8192 }, { 2, 5000 }, { 1, 40000 } };
+	const struct hostmap       hostmap = hostmap_of(3, 3, groups);
+	struct arena              *arena;
+	struct arena_part          part;
+	uint32_t                   g, block;
+
+	(void)state;
+	assert_int_equal(hostmap.part_bytes, 45056);
+	assert_int_equal(arena_open((size_t)1 << 20, ARENA_LAZY, &arena, NULL), 0);
+	assert_int_equal(arena_carve(arena, hostmap.part_bytes, 3, &part, NULL), 0);
+	for (g = 0; g < 3; g++) {
+		const uint8_t *end = part.base;
+
+		for (block = 1; block <= hostmap_last(&hostmap, g); block++) {
+			const struct kvs_span span = hostmap_span(&hostmap, &part, g, block);
+
+			assert_true((const uint8_t *)span.ptr >= end);
+			assert_int_equal((uintptr_t)span.ptr % ARENA_ALIGN, 0);
+			assert_true(span.room >= span.bytes + ARENA_TRAILER_BYTES);
+			end = (const uint8_t *)span.ptr + span.room;
+		}
+		assert_true(end <= (const uint8_t *)part.base + 3 * part.stride);
+	}
 	arena_close(arena);
 }
 
@@ -159,6 +194,7 @@ int main(void)
 		cmocka_unit_test(A1_3_the_geometry_of_the_host_is_numbers_alone),
 		cmocka_unit_test(a_host_that_cannot_be_is_refused),
 		cmocka_unit_test(a_block_of_a_part_is_a_span_of_its_parent),
+		cmocka_unit_test(every_block_of_a_roomy_part_has_a_trailer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -319,7 +319,7 @@ static void an_unretired_load_is_a_miss_and_shows_in_the_status(void **state)
 	(void)state;
 	porch_open_on(&porch, NULL);
 	porch_attach_faulty(&porch,
-			    "{\"kind\": \"late_write\", \"op\": \"get\", \"ms\": 1, \"count\": 1}");
+			    "{\"kind\": \"late_write\", \"op\": \"get\", \"ms\": 3600000, \"count\": 1}");
 	adapter = porch_manager(&porch)->stores[0].adapter;
 	porch_manager(&porch)->options.close_timeout_ns = 1000000;
 	porch_write(&porch, 0, 1);
@@ -331,6 +331,28 @@ static void an_unretired_load_is_a_miss_and_shows_in_the_status(void **state)
 	assert_true(status.staged == 1 && status.host_used_bytes > 0);
 	assert_int_equal(kvs_close(porch.kvs), KVS_E_QUARANTINE);
 	(void)adapter_close(adapter, 0);
+}
+
+/* And when it has landed, all is as before: no restart, no word from outside. */
+static void X2_a_load_that_settles_gives_room_and_store_back(void **state)
+{
+	struct porch *const     porch = *state;
+	struct kvs_store *const store =
+		porch_attach_faulty(porch, "{\"kind\": \"late_write\", \"op\": \"get\", \"ms\": 3600000, "
+					   "\"count\": 1}");
+
+	porch_write(porch, 0, 4);
+	porch_leave_host(porch);
+	assert_int_equal(porch_fetch(porch, 0, 4), 0);
+	assert_false(porch_status(porch).healthy);
+	assert_true(porch_status(porch).staged > 0);
+	store_fault_land(store);
+	while (porch_status(porch).staged > 0)
+		sched_yield();
+	/* A probe, once the cooldown is over, finds it up again. */
+	while (porch_fetch(porch, 0, 4) < 4)
+		sched_yield();
+	assert_true(porch_status(porch).healthy);
 }
 
 int main(void)
@@ -347,6 +369,7 @@ int main(void)
 		cmocka_unit_test(a_stuck_put_ends_in_quarantine),
 		cmocka_unit_test(a_quarantine_holds_nothing_that_is_not_in_doubt),
 		cmocka_unit_test(an_unretired_load_is_a_miss_and_shows_in_the_status),
+		ON(X2_a_load_that_settles_gives_room_and_store_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
