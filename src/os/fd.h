@@ -12,4 +12,7 @@
  */
 int fd_above_stdio(int fd);
 
+/* Two connected Unix sockets of that type, closed by exec, there as well: 0 or -errno. */
+int fd_pair_above_stdio(int type, int ret_ends[2]);
+
 #endif

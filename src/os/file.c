@@ -37,6 +37,7 @@ static int how_to_open(const char *path, int flags)
 	how |= flags & OS_WRITE ? O_RDWR : O_RDONLY;
 	how |= flags & OS_DIRECT ? O_DIRECT : 0;
 	how |= flags & OS_NO_WAIT ? O_NONBLOCK : 0;
+	how |= flags & OS_APPEND ? O_APPEND : 0;
 	if (flags & OS_NEW)
 		return how | O_CREAT | O_EXCL;
 	if (flags & OS_EXCLUSIVE_DEVICE) {

@@ -33,6 +33,8 @@ uint64_t os_wall_day(void);
  */
 int  os_thread_start(pthread_t *ret_thread, const char *name, void *(*run)(void *), void *arg);
 void os_thread_join(pthread_t thread);
+/* Instead: nobody will wait for its end. */
+void os_thread_detach(pthread_t thread);
 
 /* Inside a loop that watches memory: gives the processor's other half the room. */
 static inline void os_relax(void)
@@ -89,8 +91,14 @@ ssize_t os_socket_readv(int fd, const struct iovec *parts, int count);
 ssize_t os_socket_writev(int fd, const struct iovec *parts, int count);
 /* The peer has neither sent anything nor hung up. */
 bool os_socket_is_quiet(int fd);
+/* Two connected ends of a Unix stream: ours, and one that blocks, for a process that we start. */
+int os_socket_pair(int ret_ends[2]);
+/* At least one byte, and a descriptor that the peer gets a copy of; -EAGAIN as os_socket_writev(). */
+ssize_t os_socket_send_fd(int fd, const void *bytes, size_t count, int sent);
 /* A TCP port of the loopback that nobody has now; somebody else may be quicker.  -errno. */
 int os_socket_free_port(void);
+/* This machine's name, as others may resolve it; -errno, -ENAMETOOLONG where it does not fit. */
+int os_socket_host_name(char *ret_name, size_t room);
 /* What a kernel buffer holds in each direction; a hint. */
 void os_socket_buffers(int fd, int bytes);
 
@@ -148,8 +156,10 @@ void os_interrupt_catch(void);
 bool os_interrupted(void);
 
 /* --- other programs, for programs ------------------------------------------------------------- */
+/* The library, whose host may wait for all children, starts one with os/jail.h. */
 struct os_process {
 	pid_t pid;
+	int   input;  /* its standard input is what os_process_write() gives it; -1: ours */
 	int   output; /* its standard output and error: read it, or it may wait for ever */
 };
 /*
@@ -157,11 +167,23 @@ struct os_process {
  * a program that dies leaves none behind.
  */
 int os_process_start(char *const argv[], struct os_process *ret_process);
+int os_process_start_fed(char *const argv[], struct os_process *ret_process);
+/* All of it, waiting for who reads it; -EPIPE when nobody will. */
+int os_process_write(const struct os_process *process, const void *bytes, size_t count);
 /* Some of what it says; 0 at its end; -errno. */
 ssize_t os_process_read(const struct os_process *process, void *bytes, size_t room);
 /* Wait for its end: the exit status, or 128 and the number of the signal. */
 int  os_process_wait(struct os_process *process);
 void os_process_kill(struct os_process *process); /* and wait */
+/* It stands still where it is, as if its machine did, until it may go on. */
+void os_process_pause(const struct os_process *process);
+void os_process_resume(const struct os_process *process);
+
+/* --- what a process was started with ----------------------------------------------------------- */
+/* NULL when it is not set, or empty, or when the process has more rights than its user. */
+const char *os_environment(const char *name);
+/* A file of that name beside the running program, else on the PATH; -ENOENT. */
+int os_program_find(const char *name, char *ret_path, size_t room);
 
 /* --- files ------------------------------------------------------------------------------------ */
 enum os_open_flag {
@@ -171,7 +193,8 @@ enum os_open_flag {
 	/* A block device that is mounted, or exclusively somebody else's, is -EBUSY. */
 	OS_EXCLUSIVE_DEVICE = 1 << 3,
 	OS_NEW = 1 << 4, /* made by this call, or -EEXIST */
-	OS_NO_WAIT = 1 << 5 /* a pipe is opened at once, whoever is at its other end */
+	OS_NO_WAIT = 1 << 5, /* a pipe is opened at once, whoever is at its other end */
+	OS_APPEND = 1 << 6  /* every write goes to the end, whoever else writes */
 };
 int os_file_open(const char *path, int flags); /* descriptor or -errno */
 /* Whole transfers: 0, or -errno, or -ENODATA when the file ends before `bytes`. */

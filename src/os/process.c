@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Other programs, run and read by a program: never by the library, whose host owns its children. */
+/*
+ * Other programs, run and read by a program: never by the library, whose host owns its children.  For
+ * that there is os/jail.h.
+ */
 #include "os/os.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/err.h"
+#include "os/fd.h"
 
 /* In the child: nothing but system calls until exec.  What fails is told through `report`. */
-static _Noreturn void become(char *const argv[], int output, int report)
+static _Noreturn void become(char *const argv[], int input, int output, int report)
 {
 	sigset_t none;
 	int      code;
@@ -21,6 +26,8 @@ static _Noreturn void become(char *const argv[], int output, int report)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (input >= 0)
+		dup2(input, STDIN_FILENO);
 	dup2(output, STDOUT_FILENO);
 	dup2(output, STDERR_FILENO);
 	execvp(argv[0], argv);
@@ -35,7 +42,8 @@ static void close_both(const int ends[2])
 	os_close(ends[1]);
 }
 
-int os_process_start(char *const argv[], struct os_process *ret_process)
+/* input: the child's end, or -1. */
+static int start(char *const argv[], int input, struct os_process *ret_process)
 {
 	int     output[2], report[2], code = 0;
 	pid_t   pid;
@@ -50,7 +58,7 @@ int os_process_start(char *const argv[], struct os_process *ret_process)
 	}
 	pid = fork();
 	if (pid == 0)
-		become(argv, output[1], report[1]);
+		become(argv, input, output[1], report[1]);
 	if (pid < 0)
 		code = errno;
 	os_close(output[1]);
@@ -64,7 +72,46 @@ int os_process_start(char *const argv[], struct os_process *ret_process)
 			waitpid(pid, NULL, 0);
 		return -code;
 	}
-	*ret_process = (struct os_process){ pid, output[0] };
+	*ret_process = (struct os_process){ pid, -1, output[0] };
+	return 0;
+}
+
+int os_process_start(char *const argv[], struct os_process *ret_process)
+{
+	return start(argv, -1, ret_process);
+}
+
+int os_process_start_fed(char *const argv[], struct os_process *ret_process)
+{
+	int ends[2];
+	/* No pipe: one whose reader is gone would raise SIGPIPE. */
+	int rc = fd_pair_above_stdio(SOCK_STREAM, ends);
+
+	if (rc < 0)
+		return rc;
+	rc = start(argv, ends[1], ret_process);
+	os_close(ends[1]);
+	if (rc == 0)
+		ret_process->input = ends[0];
+	else
+		os_close(ends[0]);
+	return rc;
+}
+
+int os_process_write(const struct os_process *process, const void *bytes, size_t count)
+{
+	const char *at = bytes;
+
+	while (count > 0) {
+		const ssize_t done = send(process->input, at, count, MSG_NOSIGNAL);
+
+		if (done < 0 && errno != EINTR)
+			return -errno;
+		if (done > 0) {
+			at += done;
+			count -= (size_t)done;
+		}
+	}
 	return 0;
 }
 
@@ -83,6 +130,9 @@ int os_process_wait(struct os_process *process)
 	int   status = 0;
 	pid_t pid;
 
+	/* Who reads all that we say ends with it. */
+	os_close(process->input);
+	process->input = -1;
 	do {
 		pid = waitpid(process->pid, &status, 0);
 	} while (pid < 0 && errno == EINTR);
@@ -99,4 +149,16 @@ void os_process_kill(struct os_process *process)
 		(void)kill(process->pid, SIGKILL);
 		(void)os_process_wait(process);
 	}
+}
+
+void os_process_pause(const struct os_process *process)
+{
+	if (process->pid > 0)
+		(void)kill(process->pid, SIGSTOP);
+}
+
+void os_process_resume(const struct os_process *process)
+{
+	if (process->pid > 0)
+		(void)kill(process->pid, SIGCONT);
 }

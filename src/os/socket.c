@@ -2,12 +2,13 @@
 /*
  * Stream sockets of a client: TCP over IPv6 and IPv4, and Unix.
  *
- * Every descriptor is non-blocking; waiting is os_wait(), always with a deadline.  Only a name is
- * resolved without one: the resolver's own time-outs bound that.
+ * Every descriptor of ours is non-blocking; waiting is os_wait(), always with a deadline.  Only a name
+ * is resolved without one: the resolver's own time-outs bound that.
  */
 #include "os/os.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -153,6 +154,14 @@ int os_socket_free_port(void)
 	return rc < 0 ? rc : ntohs(address.sin_port);
 }
 
+int os_socket_host_name(char *ret_name, size_t room)
+{
+	if (gethostname(ret_name, room) < 0)
+		return -errno;
+	/* One that was cut may have no end. */
+	return memchr(ret_name, '\0', room) ? 0 : -ENAMETOOLONG;
+}
+
 void os_socket_buffers(int fd, int bytes)
 {
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
@@ -187,6 +196,61 @@ ssize_t os_socket_writev(int fd, const struct iovec *parts, int count)
 		done = sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 	} while (done < 0 && errno == EINTR);
 	return done == 0 ? -EAGAIN : moved(done);
+}
+
+int fd_pair_above_stdio(int type, int ret_ends[2])
+{
+	int ends[2], i, rc = 0;
+
+	if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends) < 0)
+		return -errno;
+	for (i = 0; i < 2; i++) {
+		ends[i] = fd_above_stdio(ends[i]);
+		rc = ends[i] < 0 ? ends[i] : rc;
+	}
+	if (rc < 0) {
+		os_close(ends[0]);
+		os_close(ends[1]);
+		return rc;
+	}
+	memcpy(ret_ends, ends, sizeof(ends));
+	return 0;
+}
+
+int os_socket_pair(int ret_ends[2])
+{
+	int       ends[2];
+	const int rc = fd_pair_above_stdio(SOCK_STREAM, ends);
+
+	if (rc < 0)
+		return rc;
+	/* Of a socket that is open this is a flag, and nothing that can fail. */
+	KVS_ASSERT(fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0);
+	memcpy(ret_ends, ends, sizeof(ends));
+	return 0;
+}
+
+ssize_t os_socket_send_fd(int fd, const void *bytes, size_t count, int sent)
+{
+	struct iovec part = { (void *)bytes, count };
+	union {
+		struct cmsghdr header;
+		char           bytes[CMSG_SPACE(sizeof(int))];
+	} control = { .header = { .cmsg_level = SOL_SOCKET,
+				  .cmsg_type = SCM_RIGHTS,
+				  .cmsg_len = CMSG_LEN(sizeof(int)) } };
+	const struct msghdr message = { .msg_iov = &part,
+					.msg_iovlen = 1,
+					.msg_control = &control,
+					.msg_controllen = sizeof(control) };
+	ssize_t             done;
+
+	KVS_ASSERT(count > 0);
+	memcpy(CMSG_DATA(&control.header), &sent, sizeof(sent));
+	do {
+		done = sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+	} while (done < 0 && errno == EINTR);
+	return moved(done);
 }
 
 bool os_socket_is_quiet(int fd)

@@ -42,6 +42,11 @@ void os_thread_join(pthread_t thread)
 	KVS_ASSERT(pthread_join(thread, NULL) == 0);
 }
 
+void os_thread_detach(pthread_t thread)
+{
+	KVS_ASSERT(pthread_detach(thread) == 0);
+}
+
 void os_mutex_init(struct os_mutex *mutex)
 {
 	pthread_mutexattr_t attr;
