@@ -18,7 +18,7 @@ static const struct conf_option options[] = {
 	  .help = "cache groups of the model: full,window:4096:block=128,state; see docs/replay.md" },
 	{ OPTION(replay_settings, store), .type = CONF_TEXT, .metavar = "SPEC",
 	  .fallback = "mem:1GiB",
-	  .help = "none, mem:4GiB, strata:PATH?capacity=8GiB, resp:HOST:PORT, ...; see docs/stores.md" },
+	  .help = "none, mem:4GiB, strata:PATH?capacity=8GiB, resp:, mooncake:; see docs/stores.md" },
 	{ OPTION(replay_settings, block_bytes), .type = CONF_SIZE, .metavar = "SIZE",
 	  .fallback = "64KiB", .min = 4096, .max = 64 << 20, .multiple = 4096,
 	  .help = "one block: the KV cache of 512 tokens in all groups" },

@@ -9,6 +9,7 @@
 
 extern const struct kvs_store_ops store_fault_ops;
 extern const struct kvs_store_ops store_mem_ops;
+extern const struct kvs_store_ops store_mooncake_ops;
 extern const struct kvs_store_ops store_nil_ops;
 extern const struct kvs_store_ops store_resp_ops;
 extern const struct kvs_store_ops store_strata_ops;

@@ -14,6 +14,7 @@
 /* One line a kind. */
 #define STORE_KINDS(X) \
 	X(mem) \
+	X(mooncake) \
 	X(nil) \
 	X(resp) \
 	X(strata) \

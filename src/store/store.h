@@ -4,6 +4,7 @@
  *
  *   none                          no store
  *   mem:4GiB                      payload in this process's memory; gone at close
+ *   mooncake:HOST:PORT?way=agent  a Mooncake Store cluster; mooncake_settings.h has all of it
  *   resp:HOST:PORT?connections=2  a Redis server; resp_settings.h has all of it
  *   strata:PATH?capacity=8GiB     one file, everything in it counted against its capacity
  *   nil:?hit=0                    keeps nothing: for benchmarks

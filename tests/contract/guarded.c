@@ -63,22 +63,29 @@ static void look_at_guards(struct guarded *guarded, const struct place *place)
 	look(guarded, place, room_end(place), PLACE_BYTES, "behind the room of the span");
 }
 
-void guarded_open(struct guarded *guarded)
+void guarded_open_in(struct guarded *guarded, void *memory)
 {
-	void    *memory;
 	uint32_t i;
 
-	*guarded = (struct guarded){ .bytes = PLACES * PLACE_BYTES, .generation = 1 };
-	KVS_ASSERT(os_pages_map(guarded->bytes, &memory) == 0);
-	guarded->memory = memory;
+	*guarded = (struct guarded){ .memory = memory, .borrowed = true, .generation = 1 };
 	for (i = 0; i < PLACES; i++)
 		paint(guarded, &guarded->place[i]);
 }
 
+void guarded_open(struct guarded *guarded)
+{
+	void *memory;
+
+	KVS_ASSERT(os_pages_map(GUARDED_BYTES, &memory) == 0);
+	guarded_open_in(guarded, memory);
+	guarded->borrowed = false;
+}
+
 void guarded_close(struct guarded *guarded)
 {
-	UNPOISON(guarded->memory, guarded->bytes);
-	os_pages_unmap(guarded->memory, guarded->bytes);
+	UNPOISON(guarded->memory, GUARDED_BYTES);
+	if (!guarded->borrowed)
+		os_pages_unmap(guarded->memory, GUARDED_BYTES);
 }
 
 /* Round robin, so that a place rests as long as can be before it is lent again. */

@@ -26,13 +26,15 @@
 #endif
 
 #define BLOCK 16384u
-#define TRAILER 4096u
+/* A get shows how long an object is, if it ends within the room: here all of them do. */
+#define TRAILER 16384u
 #define GUARD 4096u
 #define PLACES 96u
+#define GUARDED_BYTES ((size_t)PLACES * (GUARD + BLOCK + TRAILER + GUARD))
 
 struct guarded {
 	uint8_t *memory;
-	size_t   bytes;
+	bool     borrowed;   /* somebody else maps it */
 	uint64_t generation; /* of the next pattern */
 	struct place {
 		struct kvs_span span; /* of the last time it was lent */
@@ -43,6 +45,8 @@ struct guarded {
 };
 
 void guarded_open(struct guarded *guarded);
+/* In GUARDED_BYTES of the caller's, which outlive it. */
+void guarded_open_in(struct guarded *guarded, void *memory);
 void guarded_close(struct guarded *guarded);
 
 /* Lend a place for a payload of so many bytes, a multiple of 4 KiB; panics when all are lent. */

@@ -112,7 +112,7 @@ static void room_is_the_store_s_and_nothing_else(void **state)
 	print_message("# the guards are poisoned: the sanitizer watches them\n");
 #else
 	touch(-1, "before the span: 8 bytes from -8 ");
-	touch(8192 + TRAILER, "behind the room of the span: 8 bytes from 12288 ");
+	touch(8192 + TRAILER, "behind the room of the span: 8 bytes from 24576 ");
 #endif
 }
 

@@ -24,6 +24,7 @@
 	X(the_table_is_whole) \
 	X(what_should_survive_a_close_does) \
 	X(nothing_is_touched_after_close) \
+	X(X2_what_has_settled_is_touched_no_more) \
 	X(workers_at_once_see_whole_objects) \
 	X(rows_of_both_kinds_cross_together) \
 	X(a_lane_waits_no_longer_than_asked) \

@@ -270,7 +270,6 @@ void nothing_is_touched_after_close(void **state)
  * Asserts of cmocka belong to its own thread, so workers count what is wrong.  Results that races
  * explain are fine; bytes are right or the result is not DONE.
  */
-#define WORKERS 4u
 #define STEPS 250u
 #define WORKER_KEYS 12u
 
@@ -345,15 +344,15 @@ static void *work(void *arg)
 
 void workers_at_once_see_whole_objects(void **state)
 {
-	static struct worker workers[WORKERS];
+	static struct worker workers[STAND_WORKERS];
 	struct stand        *stand = *state;
-	const uint32_t       count = stand->info.one_thread ? 1 : WORKERS;
-	pthread_t            thread[WORKERS];
+	const uint32_t       count = stand->info.one_thread ? 1 : STAND_WORKERS;
+	pthread_t            thread[STAND_WORKERS];
 	uint32_t             i, wrong = 0;
 
 	for (i = 0; i < count; i++) {
 		workers[i] = (struct worker){ .stand = stand, .lane = i };
-		guarded_open(&workers[i].guarded);
+		stand_guard(stand, i, &workers[i].guarded);
 		assert_int_equal(os_thread_start(&thread[i], "worker", work, &workers[i]), 0);
 	}
 	for (i = 0; i < count; i++) {

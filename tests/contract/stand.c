@@ -11,7 +11,10 @@
 
 #include "base/err.h"
 #include "named_block.h"
+#include "os/os.h"
 #include "store/store.h"
+
+#define MEMORY_BYTES ((1 + STAND_WORKERS) * GUARDED_BYTES)
 
 static bool directory_make(struct stand *stand, const char *parent)
 {
@@ -39,19 +42,47 @@ static void write_plan(const struct stand *stand)
 	assert_int_equal(fclose(file), 0);
 }
 
+static const char *master_of(const struct stand *stand)
+{
+	return stand->cave ? stand->cave->settings.master : stand->troupe.settings.master;
+}
+
+static void spec_of(const struct stand *stand, char *ret_spec, size_t room)
+{
+	const char *const text = stand->subject->spec;
+	const size_t      head = strcspn(text, "@#");
+	const char *const place = text[head] == '@' ? stand->directory : master_of(stand);
+
+	snprintf(ret_spec, room, "%.*s%s%s", (int)head, text, text[head] ? place : "",
+		 text[head] ? text + head + 1 : "");
+}
+
+/* Where it fails a store works on without. */
+static void tell_memory(const struct stand *stand)
+{
+	const struct kvs_span   slice = { stand->memory, MEMORY_BYTES, MEMORY_BYTES };
+	const struct kvs_memory memory = { &slice, 1, stand->memory_fd };
+
+	if (stand->store->ops->register_memory)
+		(void)stand->store->ops->register_memory(stand->store, &memory);
+}
+
 void stand_open(struct stand *stand)
 {
-	const char *const at = strchr(stand->subject->spec, '@');
-	const int         head = (int)(at ? (size_t)(at - stand->subject->spec)
-					  : strlen(stand->subject->spec));
-	struct kvs_error  err;
-	char              spec[512];
+	struct kvs_error err;
+	char             spec[512];
 
-	snprintf(spec, sizeof(spec), "%.*s%s%s", head, stand->subject->spec,
-		 at ? stand->directory : "", at ? at + 1 : "");
+	spec_of(stand, spec, sizeof(spec));
 	if (store_open(spec, BLOCK, "lru", &stand->store, &err) < 0)
 		fail_msg("%s: %s", spec, err.message);
+	tell_memory(stand);
 	stand->store->ops->describe(stand->store, &stand->info);
+}
+
+void stand_guard(const struct stand *stand, uint32_t worker, struct guarded *ret_guarded)
+{
+	KVS_ASSERT_CMP(worker, <, STAND_WORKERS);
+	guarded_open_in(ret_guarded, stand->memory + (1 + worker) * GUARDED_BYTES);
 }
 
 void stand_close(struct stand *stand)
@@ -62,6 +93,16 @@ void stand_close(struct stand *stand)
 	stand->store = NULL;
 	if (!guarded_intact(&stand->guarded) && !was_told)
 		fail_msg("%s", stand->guarded.violation);
+}
+
+static void map_memory(struct stand *stand)
+{
+	void *memory;
+
+	assert_int_equal(os_pages_map_shared("stand", MEMORY_BYTES, false, &memory,
+					     &stand->memory_fd),
+			 0);
+	stand->memory = memory;
 }
 
 int stand_setup(void **state)
@@ -76,7 +117,12 @@ int stand_setup(void **state)
 		write_plan(stand);
 	if (stand->subject->redis)
 		redis_start_in(&stand->redis, stand->directory);
-	guarded_open(&stand->guarded);
+	if (stand->subject->cave)
+		stand->cave = cave_make();
+	if (stand->subject->troupe)
+		troupe_init(&stand->troupe, 1);
+	map_memory(stand);
+	guarded_open_in(&stand->guarded, stand->memory);
 	stand_open(stand);
 	*state = stand;
 	return 0;
@@ -89,6 +135,12 @@ int stand_teardown(void **state)
 	if (stand->store)
 		stand_close(stand);
 	guarded_close(&stand->guarded);
+	os_pages_unmap(stand->memory, MEMORY_BYTES);
+	os_close(stand->memory_fd);
+	if (stand->subject->cave)
+		cave_close(stand->cave);
+	if (stand->subject->troupe)
+		troupe_fini(&stand->troupe);
 	if (stand->subject->redis)
 		redis_stop(&stand->redis);
 	nftw(stand->directory, remove_entry, 4, FTW_DEPTH | FTW_PHYS);
@@ -102,6 +154,12 @@ bool stand_keeps(const struct stand *stand)
 	if (!stand->subject->keeps)
 		print_message("# %s keeps nothing: passed over\n", stand->subject->name);
 	return stand->subject->keeps;
+}
+
+bool stand_was_there(const struct stand *stand, enum kvs_result result)
+{
+	return result == KVS_RESULT_EXISTS ||
+	       (stand->subject->repeats && result == KVS_RESULT_DONE);
 }
 
 /* What no call leaves behind. */

@@ -17,18 +17,25 @@
 
 #include <kvstrata/store.h>
 
+#include "cave.h"
 #include "guarded.h"
 #include "redis.h"
+#include "troupe.h"
 
 #define BATCH_MAX 32u
+#define STAND_WORKERS 4u
 
 struct subject {
 	const char *name;
-	const char *spec;  /* "@" stands for a directory of its own */
+	const char *spec;  /* "@" stands for a directory of its own, "#" for a Mooncake master's HOST:PORT */
 	const char *plan;  /* written to @/plan.json; NULL: none */
 	bool        keeps; /* what is put can be got */
 	bool        redis; /* of a server that listens on @/socket */
 	bool        lanes; /* rows go through submit and reap, not get and put */
+	uint32_t    late;  /* some get of the first so many comes unretired; 0: none on purpose */
+	bool        cave;  /* of Mooncake's client library, as tests have it */
+	bool        troupe; /* of agents over an SDK of the tests' own */
+	bool        repeats; /* a second put of an object may be DONE, with nothing moved */
 };
 
 extern const struct subject subjects[];
@@ -40,8 +47,12 @@ struct stand {
 	char                  directory[64];
 	struct kvs_store     *store;
 	struct kvs_store_info info; /* as it was opened */
+	uint8_t              *memory; /* of all guarded spans; told to the store */
+	int                   memory_fd;
 	struct guarded        guarded;
 	struct redis          redis; /* running when the subject wants one */
+	struct cave          *cave;
+	struct troupe         troupe;
 };
 
 /* cmocka's: *state is a subject before, a stand between, a subject after. */
@@ -53,6 +64,12 @@ void stand_close(struct stand *stand); /* the store; says what was touched behin
 
 /* True when the store keeps what is put; else the reader of the report is told. */
 bool stand_keeps(const struct stand *stand);
+
+/* The result of putting what is there; one that repeats itself moves nothing all the same. */
+bool stand_was_there(const struct stand *stand, enum kvs_result result);
+
+/* Guarded spans for a worker of its own, 0 .. STAND_WORKERS - 1, in the stand's memory. */
+void stand_guard(const struct stand *stand, uint32_t worker, struct guarded *ret_guarded);
 
 /* The object of a number is that of named_block.h; its payload has so many bytes. */
 enum kvs_result stand_put(struct stand *stand, uint32_t number, uint32_t bytes);

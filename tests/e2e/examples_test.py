@@ -39,7 +39,7 @@ def objects_go_by_way_of_a_file_and_stay_there():
 @suite.test
 def what_cannot_be_opened_is_told_why():
     tap.equal(run("nowhere:x"), (1, "", 'open: stores[0]: store: "nowhere" is not a kind of store; use '
-                                        "none, mem, nil, resp, strata, fault, plugin\n"))
+                                        "none, mem, mooncake, nil, resp, strata, fault, plugin\n"))
 
 
 @suite.test

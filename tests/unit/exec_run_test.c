@@ -269,6 +269,7 @@ static void one_call_that_did_not_retire_leaves_the_op_unretired(void **state)
 		script.call_count = 0;
 		script.unretired_call = i;
 		assert_false(run(&script, &op, &report).retired);
+		assert_false(report.disbelieved);
 	}
 }
 
@@ -360,6 +361,7 @@ static void A5_5_a_malformed_answer_is_no_answer(void **state)
 		assert_int_equal(bits_count(fact.read_here.words, 1), 0);
 		assert_int_equal(fact.reason, OP_REASON_BACKEND);
 		assert_int_equal(fact.retired, script.failures_retire || op.kind == OP_QUERY);
+		assert_int_equal(report.disbelieved, !fact.retired);
 		assert_memory_equal(&report.moved, &(struct exec_moved){ 0 }, sizeof(report.moved));
 	}
 }
