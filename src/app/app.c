@@ -133,7 +133,7 @@ static void print_parts(const struct app_command *command)
 		return;
 	printf("\nCommands\n");
 	for (i = 0; command->parts[i]; i++)
-		printf("  %-7s %s\n", command->parts[i]->name + skip, command->parts[i]->summary);
+		printf("  %-8s %s\n", command->parts[i]->name + skip, command->parts[i]->summary);
 }
 
 void app_help(const struct app_command *command)

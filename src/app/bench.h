@@ -24,6 +24,7 @@ extern const struct app_command bench_copy_command;
 extern const struct app_command bench_exec_command;
 extern const struct app_command bench_manager_command;
 extern const struct app_command bench_match_command;
+extern const struct app_command bench_mooncake_command;
 extern const struct app_command bench_open_command;
 extern const struct app_command bench_resp_command;
 extern const struct app_command bench_store_command;

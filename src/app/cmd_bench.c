@@ -16,6 +16,7 @@ static const struct app_command *const benches[] = {
 	&bench_exec_command,
 	&bench_manager_command,
 	&bench_match_command,
+	&bench_mooncake_command,
 	&bench_open_command,
 	&bench_resp_command,
 	&bench_store_command,

@@ -8,6 +8,7 @@ import pathlib
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -160,6 +161,78 @@ def resp_refuses_what_it_cannot_measure():
                     "bench", "resp", "--server", "6379")
     command.refuses(1, "kvstrata bench resp: store.port: cannot connect to 127.0.0.1:1: Connection refused",
                     "bench", "resp", "--server", "127.0.0.1:1")
+
+
+MOONCAKE_FIGURES = {"ratio", "raw_ratio", "gb_s", "raw_gb_s", "sdk_gb_s", "call_us", "raw_call_us",
+                    "sdk_call_us", "agent_us"}
+STAND_IN = pathlib.Path(__file__).resolve().parents[1] / "sdk"
+
+
+def with_stand_in(*arguments):
+    """Beside an SDK of the tests' own, whose objects are files; a master is all that listens."""
+    with tempfile.TemporaryDirectory() as folder, socket.create_server(("127.0.0.1", 0)) as master:
+        environment = dict(os.environ, PYTHONPATH=str(STAND_IN), FAKE_SDK_DIR=folder)
+        done = command.run("bench", "mooncake", "--master", f"127.0.0.1:{master.getsockname()[1]}",
+                           "--bytes", "4KiB", "--batch", "2,4", "--runs", 1, *arguments, env=environment)
+        tap.equal((done.returncode, done.stderr), (0, ""))
+        tap.equal(list(pathlib.Path(folder).iterdir()), [])
+    return done.stdout
+
+
+@suite.test
+def mooncake_measures_for_machines():
+    report = json.loads(with_stand_in("--json", "--threads", 2))
+    tap.equal(set(report), {"threads", "runs", "note", "rows", "small", "executor"})
+    tap.equal((report["threads"], report["runs"], report["executor"]), (2, 1, []))
+    for rows, threads in ((report["rows"], 2), (report["small"], 1)):
+        tap.equal([(row["bytes"], row["batch"], row["threads"]) for row in rows],
+                  [(4096, 2, threads), (4096, 4, threads)])
+        for row in rows:
+            for way in ("get", "put"):
+                figures = row[way]
+                tap.equal(set(figures), MOONCAKE_FIGURES)
+                assert all(figures[name] > 0 for name in MOONCAKE_FIGURES - {"agent_us"}), row
+                for ours in ("", "raw_"):
+                    ratio = figures[f"{ours}gb_s"] / figures["sdk_gb_s"]
+                    assert abs(ratio - figures[f"{ours}ratio"]) < 0.01 * ratio, row
+
+
+@suite.test
+def mooncake_measures_for_people():
+    text = with_stand_in("--share", "--threads", 2)
+    for line in ("mooncake, threads: 2, runs: 1; medians\nTCP; this says nothing about RDMA\n",
+                 "\n  4 KiB         2  get ", "  aims: ratios of at least 0.97\n",
+                 "  a batch of 4 KiB objects, one thread, us\n"):
+        tap.contains(text, line)
+    # Nobody stops somebody else's master.
+    assert "paused" not in text, text
+
+
+@suite.test
+def mooncake_says_what_it_lacks():
+    with tempfile.TemporaryDirectory() as folder:
+        bare = pathlib.Path(folder) / "python"
+        bare.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
+        bare.chmod(0o755)
+        done = command.run("bench", "mooncake", "--python", bare)
+    tap.equal((done.returncode, done.stdout, done.stderr.count("\n")), (1, "", 1))
+    tap.contains(done.stderr, "has no module mooncake; install the wheel mooncake-transfer-engine-non-cuda ")
+    command.refuses(1, 'kvstrata bench mooncake: mooncake_master: "/nowhere" cannot be run: '
+                       "No such file or directory", "bench", "mooncake", "--python", "/nowhere")
+
+
+@suite.test
+def mooncake_refuses_what_it_cannot_measure():
+    def refuses(status, sentence, *arguments):
+        command.refuses(status, f"kvstrata bench mooncake: {sentence}", "bench", "mooncake", *arguments)
+
+    for batch in ("0", "257", "x", "-1"):
+        refuses(2, f'--batch: "{batch}" is out of range; use 1 to 256', "--batch", f"16,{batch}")
+    refuses(2, '--batch: "5" is one too many; use at most 4', "--batch", "1,2,3,4,5")
+    refuses(2, '--batch: "16," has an empty item; use commas between items only', "--batch", "16,")
+    refuses(2, '--threads: "17" is out of range; use 1 to 16', "--threads", 17)
+    refuses(2, '--master: "50051" is not HOST:PORT', "--master", "50051")
+    refuses(1, "--master: cannot connect to 127.0.0.1:1: Connection refused", "--master", "127.0.0.1:1")
 
 
 FIO_FIGURES = {"get_ratio", "put_ratio", "cpu_ratio", "get_cpu_ratio", "put_cpu_ratio",
@@ -411,9 +484,9 @@ def an_interrupted_bench_leaves_nothing():
 def each_bench_has_a_help_of_its_own():
     tap.contains(command.succeeds("bench", "--help"), "Usage: kvstrata bench NAME [FLAGS]")
     text = command.succeeds("help", "bench")
-    tap.contains(text, "\nCommands\n  copy    copies between Device and Host memory")
-    for name in ("exec", "open", "resp", "store"):
-        tap.contains(text, f"\n  {name:7} ")
+    tap.contains(text, "\nCommands\n  copy     copies between Device and Host memory")
+    for name in ("exec", "mooncake", "open", "resp", "store"):
+        tap.contains(text, f"\n  {name:8} ")
         tap.contains(command.succeeds("bench", name, "--help"), f"Usage: kvstrata bench {name} [FLAGS]")
     text = command.succeeds("bench", "exec", "--help")
     tap.contains(text, "Usage: kvstrata bench exec [FLAGS]")
@@ -430,7 +503,7 @@ def what_is_no_bench_is_refused():
 
 @suite.test
 def a_list_of_sizes_is_refused_alike_by_every_bench():
-    for name in ("copy", "resp", "store"):
+    for name in ("copy", "mooncake", "resp", "store"):
         def refuses(sentence, sizes, name=name):
             command.refuses(2, f"kvstrata bench {name}: {sentence}", "bench", name, "--bytes", sizes)
 
