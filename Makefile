@@ -3,11 +3,14 @@
 
 QUICK = tidy unit model contract sim crash e2e peer fuzz
 
+# A suite beyond those, for .ci/run.
+ALSO  ?=
 ARGS  ?=
 SEEDS ?= 10000
 SEED  ?= 1
 
-.PHONY: all run simulate test check soak replay bench clean help packages test-packages check-packages release
+.PHONY: all run simulate test test-mooncake check soak replay bench clean help packages test-packages \
+	check-packages mooncake release
 
 all: packages
 	@test -f build/build.ninja || meson setup build
@@ -25,9 +28,13 @@ simulate: release
 	@build-release/src/kvstrata simulate $(ARGS)
 
 test: test-packages
-	@tools/test-build build "" $(QUICK); tools/test-summary build
+	@tools/test-build build "" $(QUICK) $(ALSO); tools/test-summary build
 
-check: test-packages check-packages
+# Against a real Mooncake Store of this machine; skips, with a reason, where it cannot be installed.
+test-mooncake: test-packages mooncake
+	@tools/test-build build "" mooncake; tools/test-summary build
+
+check: test-packages check-packages mooncake
 	@tools/test-deep build ""
 
 soak: all
@@ -54,11 +61,15 @@ test-packages:
 check-packages:
 	@tools/install-packages check >&2
 
+mooncake:
+	@tools/install-mooncake || [ $$? -eq 77 ]
+
 help:
 	@echo "make                     debug build in build/"
 	@echo "make run ARGS=...        kvstrata replay with its built-in traffic, or with ARGS"
 	@echo "make simulate ARGS=...   kvstrata simulate"
 	@echo "make test                every test, four minutes or so"
+	@echo "make test-mooncake       tests against Mooncake Store, which it installs in build-mooncake"
 	@echo "make check               the tests with LTO, clang, ASan and UBSan, TSan; a whole trace"
 	@echo "make soak SEEDS=10000    many seeds of the simulators, until one fails; goes on"
 	@echo "                         where it was interrupted, or with ARGS=--fresh begins anew"

@@ -76,6 +76,15 @@ def a_build_without_results_is_a_failure():
 
 
 @suite.test
+def what_said_why_it_did_not_run_is_no_failure():
+    skip = "<skipped/><system-out>no Mooncake here</system-out>"
+    with tempfile.TemporaryDirectory() as folder:
+        name = results(folder, "a", cases("live", skip), [("live", "SKIP", 0)])
+        tap.equal(summary(folder, name), (0, ["skipped  a: live: 1: no Mooncake here",
+                                              "0 passed, 0 failed, 1 skipped"]))
+
+
+@suite.test
 def nothing_that_ran_is_no_success():
     with tempfile.TemporaryDirectory() as folder:
         tap.equal(summary(folder, results(folder, "a", "", [])), (1, ["0 passed, 0 failed"]))
