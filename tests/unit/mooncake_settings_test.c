@@ -318,7 +318,7 @@ static void sizes_are_as_their_users_write_them(void **state)
 	}
 }
 
-static void ranks_share_the_segment_in_whole_units(void **state)
+static void A1_10_ranks_share_the_segment_in_whole_units(void **state)
 {
 	(void)state;
 	assert_int_equal(settings_of("mooncake:h?ranks=8").segment_bytes, 0);
@@ -553,7 +553,7 @@ int main(void)
 		QUIETLY(a_file_of_mooncakes_may_hold_what_is_not_ours),
 		QUIETLY(a_host_elsewhere_is_told_our_name),
 		QUIETLY(sizes_are_as_their_users_write_them),
-		QUIETLY(ranks_share_the_segment_in_whole_units),
+		QUIETLY(A1_10_ranks_share_the_segment_in_whole_units),
 		QUIETLY(each_bad_spec_is_told_why),
 		QUIETLY(each_bad_file_is_told_why),
 		QUIETLY(a_file_has_a_limit),
